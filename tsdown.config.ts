@@ -1,0 +1,30 @@
+import { defineConfig } from 'tsdown';
+
+export default defineConfig([
+  {
+    entry: {
+      index: 'src/index.ts',
+      'link/index': 'src/link/index.ts',
+      'testing/index': 'src/testing/index.ts',
+    },
+    outDir: 'dist',
+    format: 'esm',
+    platform: 'neutral',
+    target: 'node20.19',
+    // The built files mirror src, so that a reader can compare them and a test can walk them.
+    unbundle: true,
+    dts: true,
+    external: [/^node:/],
+    copy: [{ from: 'src/link/sandbox/preload.cjs', to: 'dist/link/sandbox' }],
+  },
+  {
+    entry: 'examples/*.ts',
+    outDir: 'build/examples',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    external: [/^openvibe-skill-run/],
+    dts: false,
+    clean: true,
+  },
+]);

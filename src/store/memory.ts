@@ -1,0 +1,120 @@
+import { SkillRunError } from '../errors.ts';
+import type { StepRecord } from '../step/record.ts';
+import { isStepEnd } from '../step/transitions.ts';
+import { type AuditEntry, type AuditScope, auditRoot } from './audit.ts';
+import type { Grant } from './grant.ts';
+import type { StorePort, StoreScope } from './port.ts';
+
+/** The embedded store: it lives as long as the process, and can be carried to another as a snapshot. */
+export interface MemoryStore extends StorePort {
+  readonly durable: false;
+  /** Everything in it as JSON text. It holds arguments of steps, and no token, header or result. */
+  snapshot(): string;
+}
+
+interface Snapshot {
+  store: 'openvibe-skill-run.memory@1';
+  steps: StepRecord[];
+  grants: Grant[];
+  audit: [AuditScope, AuditEntry[]][];
+}
+
+/**
+ * @param snapshot what {@link MemoryStore.snapshot} gave, of this or of another process
+ * @throws `snapshot_invalid` for a text that is not such a snapshot
+ */
+export function createMemoryStore(snapshot?: string): MemoryStore {
+  const steps = new Map<string, StepRecord>();
+  const replays = new Map<string, string>();
+  const grants = new Map<string, Grant>();
+  const chains = new Map<string, { scope: AuditScope; entries: AuditEntry[] }>();
+  if (snapshot !== undefined) restore(readSnapshot(snapshot));
+
+  function restore(from: Snapshot): void {
+    for (const step of from.steps) {
+      steps.set(step.id, step);
+      if (step.replayKey !== null) replays.set(step.replayKey, step.id);
+    }
+    for (const grant of from.grants) grants.set(grant.key, grant);
+    for (const [scope, entries] of from.audit) chains.set(chainKey(scope), { scope, entries });
+  }
+
+  // Each method does all of its work before it first gives up control: that makes it atomic.
+  return {
+    durable: false,
+    steps: {
+      async create(step) {
+        const earlier = step.replayKey === null ? undefined : replays.get(step.replayKey);
+        if (earlier !== undefined) return { created: false, step: steps.get(earlier) as StepRecord };
+        steps.set(step.id, step);
+        if (step.replayKey !== null) replays.set(step.replayKey, step.id);
+        return { created: true, step };
+      },
+      get: async (id) => steps.get(id),
+      findReplay: async (replayKey) => steps.get(replays.get(replayKey) ?? ''),
+      async update(step) {
+        if (steps.get(step.id)?.revision !== step.revision - 1) return false;
+        steps.set(step.id, step);
+        return true;
+      },
+      open: async (scope) =>
+        [...steps.values()].filter((step) => isOf(step.owner, scope) && !isStepEnd(step.state)),
+    },
+    grants: {
+      async put(grant) {
+        const earlier = grants.get(grant.key);
+        if (earlier === undefined) grants.set(grant.key, grant);
+        return earlier ?? grant;
+      },
+      find: async (key) => grants.get(key),
+      list: async (scope) => [...grants.values()].filter((grant) => isOf(grant.scope, scope)),
+      async remove(id, scope) {
+        const grant = [...grants.values()].find((one) => one.id === id && isOf(one.scope, scope));
+        return grant !== undefined && grants.delete(grant.key);
+      },
+    },
+    audit: {
+      head: async (scope) => chains.get(chainKey(scope))?.entries.at(-1),
+      async append(scope, entry) {
+        const chain = chains.get(chainKey(scope)) ?? { scope, entries: [] };
+        if ((chain.entries.at(-1)?.hash ?? auditRoot) !== entry.previous) return false;
+        chain.entries.push(entry);
+        chains.set(chainKey(scope), chain);
+        return true;
+      },
+      list: async (scope) => [...(chains.get(chainKey(scope))?.entries ?? [])],
+    },
+    snapshot() {
+      const all: Snapshot = {
+        store: 'openvibe-skill-run.memory@1',
+        steps: [...steps.values()],
+        grants: [...grants.values()],
+        audit: [...chains.values()].map(({ scope, entries }) => [scope, entries]),
+      };
+      return JSON.stringify(all);
+    },
+  };
+}
+
+function isOf(owner: StoreScope, scope: StoreScope): boolean {
+  return owner.subject === scope.subject && owner.project === scope.project;
+}
+
+function chainKey({ subject, project }: AuditScope): string {
+  return JSON.stringify([subject, project]);
+}
+
+function readSnapshot(text: string): Snapshot {
+  try {
+    const value = JSON.parse(text) as Partial<Snapshot>;
+    if (value.store === 'openvibe-skill-run.memory@1' && value.steps && value.grants && value.audit) {
+      if (value.steps.every((step) => step.schema === 1)) return value as Snapshot;
+    }
+  } catch {
+    // Told below, in one way for every text that is not a snapshot.
+  }
+  throw new SkillRunError(
+    'snapshot_invalid',
+    'The text is not a snapshot of this memory store, or of a version that this library does not read. Pass what snapshot() returned.',
+  );
+}

@@ -14,6 +14,8 @@ export interface ListenerFault {
 /** Typed events in which one throwing listener starves nobody and fails nothing. */
 export interface Events<Map extends object> {
   on<Name extends keyof Map & string>(name: Name, listener: (event: Map[Name]) => void): Subscription;
+  /** The events from now on; ends when `signal` fires or the loop is left. At most 1000 wait to be read. */
+  iterate<Name extends keyof Map & string>(name: Name, signal: AbortSignal): AsyncIterableIterator<Map[Name]>;
   emit<Name extends keyof Map & string>(name: Name, event: Map[Name]): void;
   clear(): void;
 }
@@ -30,7 +32,7 @@ export function createEvents<Map extends object>(onFault: (fault: ListenerFault)
       // Nobody is left to tell.
     }
   };
-  return {
+  const events: Events<Map> = {
     on(name, listener) {
       const guarded = (event: unknown): void => {
         try {
@@ -44,11 +46,59 @@ export function createEvents<Map extends object>(onFault: (fault: ListenerFault)
       const stop = (): void => void emitter.off(name, guarded);
       return Object.assign(stop, { [Symbol.dispose]: stop });
     },
+    iterate(name, signal) {
+      return iterate((listener) => events.on(name, listener), signal);
+    },
     emit(name, event) {
       emitter.emit(name, event);
     },
     clear() {
       emitter.removeAllListeners();
+    },
+  };
+  return events;
+}
+
+const maxWaiting = 1000;
+
+// The subscription starts with the call, not with the first read, so that nothing between the two is lost.
+function iterate<T>(
+  subscribe: (listener: (event: T) => void) => Subscription,
+  signal: AbortSignal,
+): AsyncIterableIterator<T> {
+  const waiting: T[] = [];
+  let wake = (): void => {};
+  let done = signal.aborted;
+  const stop = subscribe((event) => {
+    if (waiting.length >= maxWaiting) waiting.shift();
+    waiting.push(event);
+    wake();
+  });
+  const end = (): void => {
+    done = true;
+    stop();
+    wake();
+  };
+  if (done) stop();
+  else signal.addEventListener('abort', end, { once: true });
+  return {
+    async next() {
+      while (waiting.length === 0 && !done) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      const value = waiting.shift();
+      return value === undefined ? { done: true, value: undefined } : { done: false, value };
+    },
+    async return() {
+      signal.removeEventListener('abort', end);
+      waiting.length = 0;
+      end();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
     },
   };
 }

@@ -1,0 +1,105 @@
+import { type Decision, StepNotFound } from '../approval/decision.ts';
+import type { ApprovalRequest } from '../approval/request.ts';
+import { invalidOption, SkillRunError } from '../errors.ts';
+import { isId } from '../ids.ts';
+import type { StepRecord } from '../step/record.ts';
+import type { Grant } from '../store/grant.ts';
+import { requestFor } from './ask.ts';
+import type { GatewayContext } from './context.ts';
+import { applyDecision } from './decide.ts';
+import type { Drives } from './drive.ts';
+import { pendingSteps } from './open.ts';
+import { type StepSummary, summaryOf } from './outcome.ts';
+import { audit, load } from './record.ts';
+
+/** What a decision came to. */
+export interface DecisionResult {
+  readonly step: StepSummary;
+  /** With "always": the grant, or `'failed'` when it could not be written and the step runs just once. */
+  readonly grant?: Grant | 'failed';
+}
+
+/** Deciding outside of a running call: from a page, a chat, another process. */
+export interface Approvals {
+  /** The steps that wait for this person, oldest first, each as he has to see it. */
+  pending(): Promise<readonly ApprovalRequest[]>;
+  /**
+   * @param options `by` must be the gateway's person; `digest`, where given, what was shown
+   * @throws `step_not_found`, `step_already_decided`, `step_expired`, `step_digest_mismatch`,
+   *   `always_not_allowed`, `decision_not_allowed`; then nothing was decided
+   */
+  approve(
+    stepId: string,
+    options: { by: string; digest?: string; always?: boolean; reason?: string },
+  ): Promise<DecisionResult>;
+  deny(stepId: string, options: { by: string; reason?: string }): Promise<DecisionResult>;
+  /** Ends a step that was not submitted; asks for the end of a job that was. */
+  cancel(stepId: string): Promise<void>;
+}
+
+/** The "always allow" grants of the gateway's person and project. */
+export interface Grants {
+  list(): Promise<readonly Grant[]>;
+  /** Seen by the next submit; whether there was such a grant. */
+  revoke(grantId: string): Promise<boolean>;
+}
+
+export function createApprovals(context: GatewayContext, drives: Drives): Approvals {
+  const decide = async (
+    stepId: string,
+    by: string,
+    decision: Decision,
+    digest?: string,
+  ): Promise<DecisionResult> => {
+    const step = await find(context, stepId);
+    if (by !== context.person.subject) {
+      throw new SkillRunError(
+        'decision_not_allowed',
+        'Only the person of this gateway decides: pass their usr_ id as `by`.',
+      );
+    }
+    const { step: decided, ...rest } = await applyDecision(context, step, decision, digest);
+    return { step: summaryOf(decided), ...rest };
+  };
+  return {
+    async pending() {
+      return Promise.all((await pendingSteps(context)).map((step) => requestFor(context, step)));
+    },
+    approve: async (stepId, { by, digest, always, reason }) => {
+      if (always !== undefined && typeof always !== 'boolean') {
+        throw invalidOption('always', 'must be a boolean', 'Leave it out for "only this time".');
+      }
+      return decide(stepId, by, { decision: 'approve', ...said(reason), ...(always && { always }) }, digest);
+    },
+    deny: async (stepId, { by, reason }) => decide(stepId, by, { decision: 'deny', ...said(reason) }),
+    async cancel(stepId) {
+      await drives.cancel(await find(context, stepId));
+    },
+  };
+}
+
+function said(reason: unknown): { reason?: string } {
+  if (reason === undefined) return {};
+  if (typeof reason === 'string') return { reason };
+  throw invalidOption('reason', 'must be a text', 'Leave it out where the person gave none.');
+}
+
+/** The step of that id. Throws `step_not_found` for one that is unknown or another person's. */
+export async function find(context: GatewayContext, stepId: string): Promise<StepRecord> {
+  const step = isId('stp', stepId) ? await load(context, stepId) : undefined;
+  if (step === undefined) throw new StepNotFound(String(stepId));
+  return step;
+}
+
+export function createGrants(context: GatewayContext): Grants {
+  const { store, scope, events } = context;
+  return {
+    list: () => store.grants.list(scope),
+    async revoke(grantId) {
+      await audit(context, 'revoke', undefined, { by: context.person.subject, status: grantId });
+      const removed = await store.grants.remove(grantId, scope);
+      if (removed) events.emit('grant-revoked', { grant: grantId });
+      return removed;
+    },
+  };
+}

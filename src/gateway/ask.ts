@@ -1,0 +1,105 @@
+import { isDecision } from '../approval/decision.ts';
+import { approvalRequest } from '../approval/request.ts';
+import { isSkillRunError } from '../errors.ts';
+import { planPlacement } from '../run/place.ts';
+import type { StepRecord } from '../step/record.ts';
+import type { GatewayContext } from './context.ts';
+import { applyDecision, cancelStep } from './decide.ts';
+import { load } from './record.ts';
+
+/** A step as the person has to see it, with where it would run now. */
+export async function requestFor(context: GatewayContext, step: StepRecord) {
+  const entry = context.skills.findTool(step.run.slug, step.run.version, step.run.tool);
+  const same = entry?.skill.hash === step.run.hash ? entry : undefined;
+  return approvalRequest(step, same, await whereInWords(context, step));
+}
+
+async function whereInWords(context: GatewayContext, step: StepRecord): Promise<string> {
+  try {
+    const plan = await planPlacement(context.services, {
+      net: step.run.net,
+      context: { person: context.person, signal: context.closing },
+    });
+    const places = plan.targets.map(({ tier, nodes }) => {
+      const names = nodes
+        .slice(0, 3)
+        .map((node) => (node.detail ? `${node.node} (${node.detail})` : node.node));
+      const more = nodes.length > names.length ? ` and ${nodes.length - names.length} more` : '';
+      return `${tier === 'own' ? 'your own machine' : "OpenVibe's pool"}: ${names.join(', ')}${more}`;
+    });
+    if (places.length > 0) return places.join('; otherwise ');
+    return ['nowhere: no machine can run it now', ...plan.failures.map(({ error }) => error.message)].join(
+      '. ',
+    );
+  } catch (error) {
+    if (!isSkillRunError(error)) throw error;
+    return 'not known now: the machines could not be looked up';
+  }
+}
+
+/**
+ * Asks the approver about a pending step, and returns when the step may have changed: the approver has
+ * answered, somebody else has decided, its time is over, or the wait was called off.
+ */
+export async function ask(
+  context: GatewayContext,
+  step: StepRecord,
+  approver: NonNullable<GatewayContext['approver']>,
+  cancelled: AbortSignal,
+): Promise<void> {
+  const over = new AbortController();
+  const end = (): void => over.abort();
+  const subscription = context.changed.on(step.id, end);
+  const outer = AbortSignal.any([cancelled, context.closing]);
+  if (outer.aborted) end();
+  else outer.addEventListener('abort', end, { once: true });
+  try {
+    // A decision may have come before anyone listened.
+    if ((await load(context, step.id))?.revision !== step.revision) return;
+    const answered = answer(context, step, approver, over.signal);
+    const overdue = context.clock.sleep(Math.max(0, step.expiresAt - context.clock.now()), over.signal);
+    await Promise.race([answered, overdue.catch(() => {})]);
+  } finally {
+    end();
+    subscription();
+    outer.removeEventListener('abort', end);
+  }
+}
+
+async function answer(
+  context: GatewayContext,
+  step: StepRecord,
+  approver: NonNullable<GatewayContext['approver']>,
+  over: AbortSignal,
+): Promise<void> {
+  let decision: unknown;
+  try {
+    decision = await approver(await requestFor(context, step), { signal: over });
+  } catch (error) {
+    context.events.emit('fault', { step: step.id, error });
+  }
+  if (over.aborted) return;
+  const current = await load(context, step.id);
+  if (current === undefined || current.state !== 'pending') return;
+  if (!isDecision(decision)) {
+    await cancelStep(
+      context,
+      current,
+      'no_approver',
+      'There was nobody to ask: the approver gave no valid decision. Nothing ran.',
+    );
+    return;
+  }
+  try {
+    await applyDecision(context, current, decision);
+  } catch (error) {
+    if (isSkillRunError(error, 'step_already_decided') || isSkillRunError(error, 'step_expired')) return;
+    if (!isSkillRunError(error, 'always_not_allowed')) throw error;
+    await cancelStep(
+      context,
+      current,
+      'no_approver',
+      `${error.message} Nothing was decided and nothing ran.`,
+    );
+  }
+}

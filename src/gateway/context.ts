@@ -1,0 +1,35 @@
+import { createEvents, type Events } from '../events.ts';
+import type { StepOwner } from '../step/record.ts';
+import type { StoreScope } from '../store/port.ts';
+import type { GatewayEvents } from './events.ts';
+import type { Settings } from './options.ts';
+import type { Values } from './values.ts';
+import { createValues } from './values.ts';
+
+/** What every part of one gateway works with. */
+export interface GatewayContext extends Settings {
+  readonly owner: StepOwner;
+  readonly scope: StoreScope;
+  readonly events: Events<GatewayEvents>;
+  /** Results of steps that ended in this process, for replays. */
+  readonly values: Values;
+  /** Fires when the gateway closes: waiting ends, records stay as they are. */
+  readonly closing: AbortSignal;
+  /** Told when a step may have changed, by its id. */
+  readonly changed: Events<Record<string, undefined>>;
+}
+
+export function createContext(settings: Settings, closing: AbortSignal): GatewayContext {
+  const events = createEvents<GatewayEvents>((fault) => {
+    if (fault.event !== 'listener-error') events.emit('listener-error', fault);
+  });
+  return {
+    ...settings,
+    owner: Object.freeze({ ...settings.person, agent: settings.agent }),
+    scope: settings.person,
+    events,
+    values: createValues(),
+    closing,
+    changed: createEvents(() => {}),
+  };
+}

@@ -1,0 +1,132 @@
+import { AlwaysNotAllowed, type Decision, StepAlreadyDecided } from '../approval/decision.ts';
+import { isoTime } from '../clock.ts';
+import { SkillRunError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { visible } from '../skill/text.ts';
+import { digestOf } from '../step/digest.ts';
+import type { StepDecision, StepRecord } from '../step/record.ts';
+import { type Grant, grantKeyOf, grantScopeOf } from '../store/grant.ts';
+import type { GatewayContext } from './context.ts';
+import { summaryOf } from './outcome.ts';
+import { audit, finish, save } from './record.ts';
+
+const maxReason = 500;
+
+/** What became of a decision. */
+export interface Decided {
+  readonly step: StepRecord;
+  /** With "always": the grant, or `'failed'` when it could not be written and the step runs just once. */
+  readonly grant?: Grant | 'failed';
+}
+
+/**
+ * Applies a person's decision to a pending step, once.
+ *
+ * @throws {@link StepAlreadyDecided}, {@link AlwaysNotAllowed}, `step_expired`, `step_digest_mismatch`
+ */
+export async function applyDecision(
+  context: GatewayContext,
+  step: StepRecord,
+  decision: Decision,
+  digest?: string,
+): Promise<Decided> {
+  if (step.state !== 'pending') throw new StepAlreadyDecided(step);
+  if (await expireIfDue(context, step)) {
+    throw new SkillRunError(
+      'step_expired',
+      `The step ${step.id} has expired. Let the model call the tool again.`,
+    );
+  }
+  if ((await digestOf(step.owner, step.run)) !== step.digest || (digest ?? step.digest) !== step.digest) {
+    throw new SkillRunError(
+      'step_digest_mismatch',
+      `The step ${step.id} is not what was shown. Nothing was decided.`,
+    );
+  }
+  const always = decision.decision === 'approve' && decision.always === true;
+  if (always && !step.canAlways) throw new AlwaysNotAllowed(step);
+  const decided =
+    decision.decision === 'approve'
+      ? await approve(context, step, decision.reason)
+      : await deny(context, step, decision.reason);
+  if (decided === undefined) {
+    throw new StepAlreadyDecided((await context.store.steps.get(step.id)) ?? step);
+  }
+  const effect = decision.decision;
+  context.events.emit('step-decided', { step: summaryOf(decided), effect, via: 'person' });
+  return always ? { step: decided, grant: await makeGrant(context, decided) } : { step: decided };
+}
+
+function personDecision(
+  context: GatewayContext,
+  effect: StepDecision['effect'],
+  reason?: string,
+): StepDecision {
+  const said = reason === undefined ? {} : { reason: visible(reason.slice(0, maxReason)) };
+  return { effect, via: 'person', by: context.person.subject, at: isoTime(context.clock.now()), ...said };
+}
+
+async function approve(
+  context: GatewayContext,
+  step: StepRecord,
+  reason?: string,
+): Promise<StepRecord | undefined> {
+  await audit(context, 'approve', step, { by: context.person.subject });
+  const decided = await save(context, step, {
+    state: 'approved',
+    decision: personDecision(context, 'approve', reason),
+  });
+  if (decided === undefined) await audit(context, 'conflict', step);
+  return decided;
+}
+
+function deny(context: GatewayContext, step: StepRecord, reason?: string): Promise<StepRecord | undefined> {
+  const decision = personDecision(context, 'deny', reason);
+  const said = decision.reason === undefined ? '' : ` The person said: ${JSON.stringify(decision.reason)}`;
+  const message = `The person refused this run. Nothing ran. Do not call it again unless they ask for it.${said}`;
+  return finish(
+    context,
+    { ...step, decision },
+    'denied',
+    { status: 'denied', executed: false, message },
+    'deny',
+  );
+}
+
+async function makeGrant(context: GatewayContext, step: StepRecord): Promise<Grant | 'failed'> {
+  try {
+    const scope = grantScopeOf(step);
+    const now = context.clock.now();
+    const grant = await context.store.grants.put({
+      id: newId('grt', now),
+      scope,
+      key: await grantKeyOf(scope),
+      by: context.person.subject,
+      step: step.id,
+      createdAt: isoTime(now),
+    });
+    context.events.emit('grant-created', { grant: grant.id, step: step.id });
+    return grant;
+  } catch (error) {
+    context.events.emit('grant-failed', { step: step.id, error });
+    return 'failed';
+  }
+}
+
+/** Ends a pending or approved step whose time is over. Whether its time is over. */
+export async function expireIfDue(context: GatewayContext, step: StepRecord): Promise<boolean> {
+  if (context.clock.now() < step.expiresAt) return false;
+  const message = 'Nobody decided in time: the request has expired. Nothing ran.';
+  await finish(context, step, 'expired', { status: 'expired', executed: false, message }, 'expire');
+  return true;
+}
+
+/** Ends a step that was neither denied nor submitted. */
+export function cancelStep(
+  context: GatewayContext,
+  step: StepRecord,
+  status: 'cancelled' | 'no_approver',
+  message: string,
+): Promise<StepRecord | undefined> {
+  return finish(context, step, 'cancelled', { status, executed: false, message }, 'cancel');
+}

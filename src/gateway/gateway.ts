@@ -1,0 +1,174 @@
+import { SkillRunError } from '../errors.ts';
+import type { Subscription } from '../events.ts';
+import { randomHex } from '../ids.ts';
+import type { Guidance } from '../menu/guidance.ts';
+import type { Menu } from '../menu/skill-set.ts';
+import { utf8 } from '../skill/sha256.ts';
+import type { StepRecord } from '../step/record.ts';
+import { outcomeOf } from './answer.ts';
+import { type Approvals, createApprovals, createGrants, find, type Grants } from './approvals.ts';
+import { createContext, type GatewayContext } from './context.ts';
+import { createDrives, type Drives } from './drive.ts';
+import type { GatewayEvents } from './events.ts';
+import { openStep } from './open.ts';
+import { type GatewayOptions, readOptions } from './options.ts';
+import type { CallRef, Outcome } from './outcome.ts';
+import { load } from './record.ts';
+import { type ModelCall, resolve } from './resolve.ts';
+
+/** How one call, or one batch of calls, is made. */
+export interface CallOptions {
+  /** The scope of call ids inside the session. Default: the turns that `newTurn` counts. */
+  turn?: string;
+  /** Cancels: before the submit nothing runs, after it the job is asked to end once. */
+  signal?: AbortSignal;
+}
+
+/** The one way from a model's calls to the sandbox, for one person and one agent. */
+export interface SkillGateway extends AsyncDisposable {
+  readonly menu: Menu;
+  readonly guidance: Guidance;
+  /** Brings one call to its one outcome. Rejects only for a fault of the caller's. */
+  call(call: ModelCall, options?: CallOptions): Promise<Outcome>;
+  /** Outcomes in call order: all are recorded first, then decided and run side by side. */
+  callAll(calls: readonly ModelCall[], options?: CallOptions): Promise<Outcome[]>;
+  readonly approvals: Approvals;
+  readonly grants: Grants;
+  /** Goes on with a step after a decision or a restart, in any process. Never prompts. */
+  resume(stepId: string, options?: Pick<CallOptions, 'signal'>): Promise<Outcome>;
+  /** Resumes every step of this person that is decided and has not ended. */
+  resumeAll(): Promise<Outcome[]>;
+  /** The person spoke: call ids start afresh. */
+  newTurn(): void;
+  /** Listens; a listener that throws starves nobody and is told of as `listener-error`. */
+  on<Name extends keyof GatewayEvents>(
+    name: Name,
+    listener: (event: GatewayEvents[Name]) => void,
+  ): Subscription;
+  /** The same events as an async iterator; leaving the loop, or closing the gateway, ends it. */
+  events<Name extends keyof GatewayEvents>(name: Name): AsyncIterableIterator<GatewayEvents[Name]>;
+  /** Stops waiting and following. Records stay as they are, for a resume. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes the gateway of one person and one agent. It is cheap: everything that is dear is in the skill set.
+ *
+ * @throws `option_invalid`, naming the option, its rule and the remedy
+ */
+export function createSkillGateway(options: GatewayOptions): SkillGateway {
+  const closer = new AbortController();
+  const context = createContext(readOptions(options), closer.signal);
+  const drives = createDrives(context);
+  provideCode(context);
+  let turns = 1;
+
+  const callAll: SkillGateway['callAll'] = async (calls, { turn = `turn-${turns}`, signal } = {}) => {
+    requireOpen(context);
+    const begun: Begun[] = [];
+    for (const call of calls) begun.push(await begin(context, call, turn));
+    return Promise.all(begun.map((one) => told(context, finishCall(context, drives, one, true, signal))));
+  };
+  const resumeStep = (step: StepRecord, signal?: AbortSignal): Promise<Outcome> =>
+    told(context, finishCall(context, drives, { call: step.call, step }, false, signal));
+  const close = async (): Promise<void> => {
+    closer.abort();
+    await drives.settled();
+    context.events.clear();
+  };
+
+  return {
+    menu: context.skills.menu,
+    guidance: context.skills.guidance,
+    call: async (call, callOptions) => (await callAll([call], callOptions))[0] as Outcome,
+    callAll,
+    approvals: createApprovals(context, drives),
+    grants: createGrants(context),
+    async resume(stepId, { signal } = {}) {
+      requireOpen(context);
+      return resumeStep(await find(context, stepId), signal);
+    },
+    async resumeAll() {
+      requireOpen(context);
+      const open = await context.store.steps.open(context.scope);
+      const decided = open.filter((step) => step.state !== 'pending');
+      return Promise.all(decided.map((step) => resumeStep(step)));
+    },
+    newTurn() {
+      turns += 1;
+    },
+    on: (name, listener) => context.events.on(name, listener),
+    events: (name) => context.events.iterate(name, closer.signal),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** A call on its way: its step, or the outcome of one that became none. */
+type Begun = { call: CallRef; step: StepRecord } | { call: CallRef; outcome: Outcome };
+
+async function begin(context: GatewayContext, call: ModelCall, turn: string): Promise<Begun> {
+  const hasId = typeof call.id === 'string' && call.id !== '';
+  const ref: CallRef = { id: hasId ? (call.id as string) : `call_${randomHex(12)}`, name: String(call.name) };
+  const resolved = resolve(context, call, ref);
+  if (!resolved.ok) return { call: ref, outcome: resolved.outcome };
+  try {
+    return { call: ref, step: await openStep(context, ref, hasId, turn, resolved.run) };
+  } catch (error) {
+    return { call: ref, outcome: faultOf(context, ref, undefined, error) };
+  }
+}
+
+async function finishCall(
+  context: GatewayContext,
+  drives: Drives,
+  begun: Begun,
+  prompt: boolean,
+  signal?: AbortSignal,
+): Promise<Outcome> {
+  if ('outcome' in begun) return begun.outcome;
+  const { call, step } = begun;
+  try {
+    const acted = await drives.wait(step, prompt, signal);
+    if (acted.kind === 'aborted') await drives.cancel((await load(context, step.id)) ?? step);
+    return await outcomeOf(context, call, step.id, acted);
+  } catch (error) {
+    return faultOf(context, call, step, error);
+  }
+}
+
+async function told(context: GatewayContext, outcome: Promise<Outcome>): Promise<Outcome> {
+  const { call, status, executed } = await outcome;
+  context.events.emit('call-finished', { call, status, executed });
+  return outcome;
+}
+
+// A port of the host's failed. The call still ends in one outcome, and the host hears why by an event.
+function faultOf(
+  context: GatewayContext,
+  call: CallRef,
+  step: StepRecord | undefined,
+  error: unknown,
+): Outcome {
+  context.events.emit('fault', { step: step?.id ?? null, error });
+  const base = { call, durable: context.store.durable, code: 'port-failed' };
+  if (step === undefined) {
+    const message = "The call could not be recorded, for a fault on the host's side. Nothing ran.";
+    return { ...base, status: 'run_error', executed: false, message };
+  }
+  const message = `The step ${step.id} could not go on, for a fault on the host's side. It can be resumed.`;
+  return { ...base, status: 'outcome_unknown', executed: 'unknown', message };
+}
+
+function requireOpen(context: GatewayContext): void {
+  if (context.closing.aborted) throw new SkillRunError('closed', 'The gateway is closed. Make a new one.');
+}
+
+function provideCode({ services, skills }: GatewayContext): void {
+  const takers = services.filter((service) => service.provide !== undefined);
+  if (takers.length === 0) return;
+  const resources = skills.skills.flatMap((skill) =>
+    skill.pins.map(({ mediaId, sha256, text }) => ({ mediaId, sha256, bytes: utf8(text) })),
+  );
+  for (const service of takers) service.provide?.(resources);
+}

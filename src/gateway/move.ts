@@ -1,0 +1,86 @@
+import { differences } from '../run/differences.ts';
+import { buildJobRequest } from '../run/job-request.ts';
+import { planPlacement, type Target } from '../run/place.ts';
+import type { RunContext } from '../run/service.ts';
+import type { Job, JobRequest } from '../run/wire.ts';
+import type { StepAttempt, StepRecord } from '../step/record.ts';
+import type { GatewayContext } from './context.ts';
+
+/** Nothing more can be known now. The record stays as it is, and a later resume goes on from it. */
+export interface Unknown {
+  readonly kind: 'unknown';
+  readonly message: string;
+  readonly code?: string;
+}
+
+/** What one move of a submitting step needs beside the step. */
+export interface Move {
+  readonly context: GatewayContext;
+  /** Fires when nobody wants the result any more. */
+  readonly cancelled: AbortSignal;
+  /** The name under which this move leases the step. */
+  readonly holder: string;
+  /** Asks the Run to end the job, once however often it is called. Never rejects. */
+  readonly cancelJob: (target: Target, jobId: string) => void;
+}
+
+// The nodes are looked up afresh at the judging: a resume in another process knows no plan.
+export function targetOf(
+  { services }: GatewayContext,
+  step: StepRecord,
+  attempt: StepAttempt,
+): Target | undefined {
+  const service = services.find((one) => one.id === attempt.service);
+  return service && { service, tier: attempt.tier, net: step.run.net, nodes: [] };
+}
+
+export function runContext({ person, closing }: GatewayContext): RunContext {
+  return { person, signal: closing };
+}
+
+export function requestOf(step: StepRecord, attempt: StepAttempt): JobRequest {
+  const { tool, entry, arguments: input, pins, net, limits } = step.run;
+  return buildJobRequest({
+    tool,
+    entry,
+    input,
+    pins,
+    net,
+    limits,
+    tier: attempt.tier,
+    project: step.owner.project,
+    key: attempt.key,
+  });
+}
+
+export function withLast(step: StepRecord, change: Partial<StepAttempt>): readonly StepAttempt[] {
+  return step.attempts.map((attempt, index) =>
+    index === step.attempts.length - 1 ? { ...attempt, ...change } : attempt,
+  );
+}
+
+export async function untried(context: GatewayContext, step: StepRecord) {
+  const plan = await planPlacement(context.services, { net: step.run.net, context: runContext(context) });
+  const target = plan.targets.find(
+    ({ service, tier }) => !step.attempts.some((one) => one.service === service.id && one.tier === tier),
+  );
+  return { target, failures: plan.failures };
+}
+
+/** In which parts the job is not the one that this attempt asked for. */
+export function differing(
+  { person }: GatewayContext,
+  step: StepRecord,
+  attempt: StepAttempt,
+  job: Job,
+): string[] {
+  return [...differences(requestOf(step, attempt), job, person)];
+}
+
+/** A lease from now on. */
+export function newLease(
+  { clock, leaseMs }: GatewayContext,
+  holder: string,
+): NonNullable<StepRecord['lease']> {
+  return { holder, until: clock.now() + leaseMs };
+}

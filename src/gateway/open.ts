@@ -1,0 +1,123 @@
+import { rule } from '../approval/policy.ts';
+import { isoTime } from '../clock.ts';
+import { newId } from '../ids.ts';
+import { visible } from '../skill/text.ts';
+import { digestOf, replayKeyOf, targetOf } from '../step/digest.ts';
+import type { StepRecord, StepRun } from '../step/record.ts';
+import { grantKeyOf, grantScopeOf } from '../store/grant.ts';
+import type { GatewayContext } from './context.ts';
+import { type CallRef, summaryOf } from './outcome.ts';
+import { audit } from './record.ts';
+
+/**
+ * Makes the step of a call, or finds the one that this call is a replay of. Policy is heard once, before
+ * anything is stored, and the step is stored in the state that policy, level and grants put it in.
+ *
+ * @param hasId whether the provider gave the call an id; a call without one is never a replay
+ */
+export async function openStep(
+  context: GatewayContext,
+  call: CallRef,
+  hasId: boolean,
+  turn: string,
+  run: StepRun,
+): Promise<StepRecord> {
+  const { owner, session, store, clock } = context;
+  const digest = await digestOf(owner, run);
+  const replayKey = hasId ? await replayKeyOf(session, turn, call.id, digest) : null;
+  const earlier = replayKey === null ? undefined : await store.steps.findReplay(replayKey);
+  if (earlier !== undefined) return earlier;
+
+  const now = clock.now();
+  const asked: StepRecord = {
+    schema: 1,
+    id: newId('stp', now),
+    revision: 1,
+    state: 'pending',
+    owner,
+    session,
+    turn,
+    call,
+    replayKey,
+    run,
+    digest,
+    target: targetOf(run),
+    why: '',
+    canAlways: true,
+    createdAt: now,
+    expiresAt: now + context.approvalExpiryMs,
+    decision: null,
+    attempts: [],
+    lease: null,
+    end: null,
+  };
+  const { step, created } = await store.steps.create(await ruled(context, asked));
+  if (created) tell(context, step);
+  return step;
+}
+
+async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRecord> {
+  const ruling = await rule(asked, context.level, context.policy);
+  if (ruling.effect === 'refuse') return refused(context, asked, ruling.rule, ruling.reason);
+  if (ruling.effect === 'allow') {
+    await audit(context, 'approve', asked, { by: ruling.rule });
+    const decision = { effect: 'approve', via: 'policy', by: ruling.rule, reason: ruling.reason } as const;
+    return { ...asked, state: 'approved', decision: { ...decision, at: isoTime(asked.createdAt) } };
+  }
+  const step = { ...asked, why: ruling.why, canAlways: ruling.canAlways };
+  const grant = await context.store.grants.find(await grantKeyOf(grantScopeOf(step)));
+  if (grant !== undefined) {
+    await audit(context, 'approve', step, { by: grant.id });
+    const decision = { effect: 'approve', via: 'grant', by: grant.id, at: isoTime(step.createdAt) } as const;
+    return { ...step, state: 'approved', decision };
+  }
+  const waiting = await pendingSteps(context);
+  if (waiting.filter((other) => other.owner.agent === context.agent).length >= context.maxPending) {
+    return refused(
+      context,
+      step,
+      'too-many-pending',
+      `${context.maxPending} steps wait for a decision already.`,
+    );
+  }
+  await audit(context, 'ask', step);
+  return step;
+}
+
+async function refused(
+  context: GatewayContext,
+  step: StepRecord,
+  by: string,
+  reason: string,
+): Promise<StepRecord> {
+  await audit(context, 'refuse', step, { by });
+  const at = isoTime(step.createdAt);
+  const message = `Refused by the rule ${JSON.stringify(visible(by))}: ${visible(reason)} Nothing ran.`;
+  return { ...step, state: 'refused', end: { status: 'refused', executed: false, code: by, message, at } };
+}
+
+function tell(context: GatewayContext, step: StepRecord): void {
+  const summary = summaryOf(step);
+  if (step.state === 'pending') context.events.emit('step-pending', { step: summary });
+  if (step.decision !== null) {
+    context.events.emit('step-decided', {
+      step: summary,
+      effect: step.decision.effect,
+      via: step.decision.via,
+    });
+  }
+  if (step.end !== null) {
+    context.events.emit('step-finished', {
+      step: summary,
+      status: step.end.status,
+      executed: step.end.executed,
+    });
+  }
+}
+
+/** The steps of this person that wait for a decision and have not expired. */
+export async function pendingSteps(context: GatewayContext): Promise<readonly StepRecord[]> {
+  const open = await context.store.steps.open(context.scope);
+  const now = context.clock.now();
+  return open.filter((step) => step.state === 'pending' && now < step.expiresAt);
+}

@@ -1,0 +1,133 @@
+import type { Approver } from '../approval/decision.ts';
+import type { AgentLevel, Policy } from '../approval/policy.ts';
+import type { ApprovalRequest } from '../approval/request.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { invalidOption } from '../errors.ts';
+import { randomHex, requireId } from '../ids.ts';
+import type { SkillSet } from '../menu/skill-set.ts';
+import type { Person, RunService } from '../run/service.ts';
+import type { Limits, Net } from '../skill/caps.ts';
+import type { JsonObject } from '../skill/json.ts';
+import { createMemoryStore } from '../store/memory.ts';
+import type { StorePort } from '../store/port.ts';
+
+/** A tool as the host's hooks see it. */
+export interface ToolRef {
+  readonly slug: string;
+  readonly version: string;
+  readonly tool: string;
+  readonly net: Net;
+  readonly limits: Limits;
+}
+
+/** What a host allows a tool, never more than the tool declares. */
+export interface Narrowing {
+  readonly net?: Net;
+  readonly limits?: Partial<Limits>;
+}
+
+/** What a gateway is made from. Identity is fixed here, before a model writes anything. */
+export interface GatewayOptions {
+  /** Whom every job is submitted as: `usr_<ULID>` and `prj_<ULID>`. */
+  person: Person;
+  /** The agent that calls: `agt_<ULID>`, and what it may do on its own (default `ask`). */
+  agent?: { id: string; level?: AgentLevel };
+  /** The scope of replays, such as a conversation's id: 1 to 200 characters. Default: a fresh one. */
+  session?: string;
+  /** From `verifySkills`; shared by any number of gateways. */
+  skills: SkillSet;
+  /** Where jobs run: a Run, a local Link, or several, tried in order. */
+  run: RunService | readonly RunService[];
+  /** Asks the person and waits. Without one, `call` answers `awaiting_approval` at once. */
+  approver?: Approver<ApprovalRequest>;
+  /** The host's rules over steps. Default: every step is asked for. */
+  policy?: Policy;
+  /** Where steps, grants and the audit live. Default: memory. */
+  store?: StorePort;
+  /** Default: the machine's clock. */
+  clock?: Clock;
+  /** Changes a call's valid arguments before anyone is asked; the answer is validated again. */
+  transformArguments?: (args: JsonObject, tool: ToolRef) => unknown;
+  /** Narrows a tool's network and limits; an answer that widens either throws `widening_refused`. */
+  narrow?: (tool: ToolRef) => Narrowing | undefined;
+  /** Milliseconds a step stays pending. Default 900000, 60000 to 86400000. */
+  approvalExpiryMs?: number;
+  /** The most pending steps of one agent. Default 20. */
+  maxPending?: number;
+  /** Milliseconds a tier has to place a job before the next one is tried. Default 10000. */
+  placementWaitMs?: number;
+  /** Milliseconds a process has a step for itself while it submits it. Default 30000. */
+  leaseMs?: number;
+}
+
+/** Options with their defaults, checked. */
+export interface Settings {
+  readonly person: Person;
+  readonly agent: string | null;
+  readonly level: AgentLevel;
+  readonly session: string;
+  readonly skills: SkillSet;
+  readonly services: readonly RunService[];
+  readonly approver: Approver<ApprovalRequest> | undefined;
+  readonly policy: Policy | undefined;
+  readonly store: StorePort;
+  readonly clock: Clock;
+  readonly transformArguments: GatewayOptions['transformArguments'];
+  readonly narrow: GatewayOptions['narrow'];
+  readonly approvalExpiryMs: number;
+  readonly maxPending: number;
+  readonly placementWaitMs: number;
+  readonly leaseMs: number;
+}
+
+/** @throws `option_invalid`, naming the option, its rule and the remedy */
+export function readOptions(options: GatewayOptions): Settings {
+  const { person, agent, session, run } = options;
+  const level = agent?.level ?? 'ask';
+  if (!['observe', 'ask', 'auto'].includes(level)) {
+    throw invalidOption('agent.level', 'must be "observe", "ask" or "auto"', 'Leave it out for "ask".');
+  }
+  if (session !== undefined && (typeof session !== 'string' || session.length < 1 || session.length > 200)) {
+    throw invalidOption('session', 'must be a text of 1 to 200 characters', 'Leave it out for a fresh one.');
+  }
+  const services: readonly RunService[] = Array.isArray(run) ? run : [run as RunService];
+  if (services.length === 0 || services.some((service) => typeof service?.submit !== 'function')) {
+    throw invalidOption(
+      'run',
+      'must be a RunService or a list of them',
+      'Use createRunService or createLocalLink.',
+    );
+  }
+  if (new Set(services.map((service) => service.id)).size !== services.length) {
+    throw invalidOption('run', 'must not hold two services of one id', 'Give each its own id.');
+  }
+  if (typeof options.skills?.find !== 'function') {
+    throw invalidOption('skills', 'must be a SkillSet', 'Pass what verifySkills returned.');
+  }
+  return Object.freeze({
+    person: Object.freeze({
+      subject: requireId('usr', person?.subject, 'person.subject'),
+      project: requireId('prj', person?.project, 'person.project'),
+    }),
+    agent: agent === undefined ? null : requireId('agt', agent.id, 'agent.id'),
+    level,
+    session: session ?? `session-${randomHex(16)}`,
+    skills: options.skills,
+    services,
+    approver: options.approver,
+    policy: options.policy,
+    store: options.store ?? createMemoryStore(),
+    clock: options.clock ?? systemClock,
+    transformArguments: options.transformArguments,
+    narrow: options.narrow,
+    approvalExpiryMs: within('approvalExpiryMs', options.approvalExpiryMs ?? 900_000, 60_000, 86_400_000),
+    maxPending: within('maxPending', options.maxPending ?? 20, 1, 1000),
+    placementWaitMs: within('placementWaitMs', options.placementWaitMs ?? 10_000, 0, 120_000),
+    leaseMs: within('leaseMs', options.leaseMs ?? 30_000, 1000, 600_000),
+  });
+}
+
+function within(name: string, value: number, min: number, max: number): number {
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw invalidOption(name, `must be an integer from ${min} to ${max}`, 'Leave it out for the default.');
+}

@@ -1,0 +1,86 @@
+import { isoTime } from '../clock.ts';
+import { SkillRunError } from '../errors.ts';
+import { newId } from '../ids.ts';
+import { utf8 } from '../skill/sha256.ts';
+import type { StepEnd } from '../step/end.ts';
+import type { StepRecord, StepState } from '../step/record.ts';
+import { advance } from '../step/transitions.ts';
+import { type AuditEvent, type AuditFacts, chainEntry } from '../store/audit.ts';
+import type { GatewayContext } from './context.ts';
+import { summaryOf } from './outcome.ts';
+
+const maxTries = 1000;
+
+/** Appends one entry to the person's chain. It rejects when the store fails: then the act must not happen. */
+export async function audit(
+  context: GatewayContext,
+  event: AuditEvent,
+  step: StepRecord | undefined,
+  facts: Partial<Pick<AuditFacts, 'by' | 'job' | 'status'>> = {},
+): Promise<void> {
+  const { store, scope, clock } = context;
+  const entry: AuditFacts = {
+    event,
+    at: isoTime(clock.now()),
+    step: step?.id ?? null,
+    digest: step?.digest ?? null,
+    target: step?.target ?? null,
+    argumentBytes: step ? utf8(JSON.stringify(step.run.arguments)).length : null,
+    by: facts.by ?? null,
+    job: facts.job ?? null,
+    status: facts.status ?? null,
+  };
+  const id = newId('aud', clock.now());
+  for (let tries = 0; tries < maxTries; tries += 1) {
+    const head = await store.audit.head(scope);
+    if (await store.audit.append(scope, await chainEntry(scope, head, id, entry))) return;
+  }
+  throw new SkillRunError('store_conflict', 'The audit chain changed too often to append to it.', {
+    retryable: true,
+  });
+}
+
+/** The step as stored, if it is this person's. */
+export async function load(context: GatewayContext, id: string): Promise<StepRecord | undefined> {
+  const step = await context.store.steps.get(id);
+  if (step === undefined) return undefined;
+  const { owner, scope } = { owner: step.owner, scope: context.scope };
+  return owner.subject === scope.subject && owner.project === scope.project ? step : undefined;
+}
+
+type Change = Parameters<typeof advance>[1];
+
+/** Stores the next revision of a step; `undefined` when another process was first. */
+export async function save(
+  context: GatewayContext,
+  step: StepRecord,
+  change: Change,
+): Promise<StepRecord | undefined> {
+  const next = advance(step, change);
+  if (!(await context.store.steps.update(next))) return undefined;
+  context.changed.emit(next.id, undefined);
+  return next;
+}
+
+/** Ends a step: audit, record, event. `undefined` when another process was first. */
+export async function finish(
+  context: GatewayContext,
+  step: StepRecord,
+  state: StepState,
+  end: Omit<StepEnd, 'at'>,
+  auditAs: AuditEvent = 'end',
+): Promise<StepRecord | undefined> {
+  await audit(context, auditAs, step, { status: end.status, job: end.job?.id ?? null });
+  const at = isoTime(context.clock.now());
+  const ended = await save(context, step, { state, end: { ...end, at }, lease: null });
+  if (ended === undefined) {
+    await audit(context, 'conflict', step);
+    return undefined;
+  }
+  context.events.emit('step-finished', {
+    step: summaryOf(ended),
+    status: end.status,
+    executed: end.executed,
+  });
+  return ended;
+}

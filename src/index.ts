@@ -1,0 +1,94 @@
+export {
+  AlwaysNotAllowed,
+  type Approver,
+  type Decision,
+  StepAlreadyDecided,
+  StepNotFound,
+} from './approval/decision.ts';
+export type { AgentLevel, Policy, PolicyAnswer, PolicyStep } from './approval/policy.ts';
+export { type ApprovalRequest, describeApproval } from './approval/request.ts';
+export { type Clock, systemClock } from './clock.ts';
+export { type ErrorCode, isSkillRunError, SkillRunError } from './errors.ts';
+export type { ListenerFault, Subscription } from './events.ts';
+export type { Approvals, DecisionResult, Grants } from './gateway/approvals.ts';
+export type { GatewayEvents } from './gateway/events.ts';
+export { type CallOptions, createSkillGateway, type SkillGateway } from './gateway/gateway.ts';
+export { type ModelTextOptions, modelText } from './gateway/model-text.ts';
+export type { GatewayOptions, Narrowing, ToolRef } from './gateway/options.ts';
+export type {
+  AwaitingApproval,
+  CallRef,
+  Completed,
+  Ended,
+  InvalidArguments,
+  MachineOffer,
+  NoNode,
+  Outcome,
+  StepSummary,
+  UnknownTool,
+} from './gateway/outcome.ts';
+export type { ModelCall } from './gateway/resolve.ts';
+export type { Guidance, GuidanceEntry } from './menu/guidance.ts';
+export type { InputSchema } from './menu/input-schema.ts';
+export {
+  type Menu,
+  type MenuEntry,
+  type MenuTool,
+  type SkillSet,
+  type VerifyOptions,
+  verifySkills,
+} from './menu/skill-set.ts';
+export { cardLine, netWords } from './menu/words.ts';
+export { type FenceOptions, fence } from './result/fence.ts';
+export { isUntrusted, type Untrusted, untrusted } from './result/untrusted.ts';
+export { createRunClient, type RunClient, type RunClientOptions } from './run/client.ts';
+export { createNodeDirectory, type NodeDirectory, type NodeDirectoryOptions } from './run/nodes.ts';
+export { RunProblem } from './run/problem.ts';
+export { createRunService, type RunServiceOptions } from './run/run-service.ts';
+export type {
+  CodeResource,
+  FollowOptions,
+  Person,
+  RunContext,
+  RunNode,
+  RunService,
+  Tier,
+} from './run/service.ts';
+export type { Diagnostics, Job, JobInput, JobRequest, SubmitAnswer } from './run/wire.ts';
+export type { ArgsError } from './skill/args/args-error.ts';
+export type { ArgsValidator, ArgsVerdict } from './skill/args/compile.ts';
+export { type StandardArgsSchema, standardSchema } from './skill/args/standard.ts';
+export type { Limits, Net } from './skill/caps.ts';
+export type { SkillDocument, SkillDocumentV1, SkillDocumentV2, SkillTool } from './skill/document.ts';
+export { SkillInvalid, type SkillIssue } from './skill/issue.ts';
+export type { Json, JsonObject } from './skill/json.ts';
+export {
+  acknowledgementOf,
+  parseListing,
+  type ScanFinding,
+  type SkillListing,
+  type Verdict,
+} from './skill/listing.ts';
+export { parseSkill } from './skill/parse.ts';
+export type { CodePin } from './skill/pins.ts';
+export type {
+  InstalledSkill,
+  ProblemReason,
+  SkillProblem,
+  VerifiedSkill,
+  VerifiedTool,
+} from './skill/verify.ts';
+export type { EndStatus, JobSummary, StepEnd } from './step/end.ts';
+export type {
+  StepAttempt,
+  StepDecision,
+  StepOwner,
+  StepPin,
+  StepRecord,
+  StepRun,
+  StepState,
+} from './step/record.ts';
+export type { AuditEntry, AuditEvent, AuditFacts, AuditScope } from './store/audit.ts';
+export type { Grant, GrantScope } from './store/grant.ts';
+export { createMemoryStore, type MemoryStore } from './store/memory.ts';
+export type { AuditStore, GrantStore, StepStore, StorePort, StoreScope } from './store/port.ts';

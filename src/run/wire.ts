@@ -119,7 +119,7 @@ export type JobList = z.infer<typeof jobListSchema>;
 
 /** A ticket for one read of a job's stream: 2 minutes, single use. */
 export const streamTicketSchema = z.object({
-  ticket: z.string().check(z.maxLength(4096)),
+  ticket: z.string().check(z.maxLength(4096), z.regex(/^[\w-]+\.[\w-]+\.[\w-]+$/)),
   expires_at: time,
   expires_in: count,
   stream_url: z.string().check(z.maxLength(2048)),
@@ -154,8 +154,18 @@ export type Problem = z.infer<typeof problemSchema>;
 
 /** What a job tells the person beyond its result (ours: `GET /api/v1/jobs/:id/diagnostics`). */
 export const diagnosticsSchema = z.object({
-  stderr: z.string(),
-  targets: z.array(z.object({ host: z.string(), port: z.number(), allowed: z.boolean(), bytes: z.number() })),
+  // 16 KiB of which each character may have been written as \u{hex}.
+  stderr: z.string().check(z.maxLength(16_384 * 10)),
+  targets: z
+    .array(
+      z.object({
+        host: z.string().check(z.maxLength(1024)),
+        port: count,
+        allowed: z.boolean(),
+        bytes: count,
+      }),
+    )
+    .check(z.maxLength(1024)),
 });
 /** What a job tells the person beyond its result. */
 export type Diagnostics = z.infer<typeof diagnosticsSchema>;

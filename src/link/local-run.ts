@@ -1,0 +1,16 @@
+import type { LocalLinkOptions } from './local-link.ts';
+import { createSandboxedLink } from './local-link.ts';
+import type { LocalRun, ServeOptions } from './serve-link.ts';
+import { serveLink } from './serve-link.ts';
+
+/** {@link startLocalRun}'s options. Code does not travel over the API: give `media`, or call `link.provide`. */
+export interface LocalRunOptions extends LocalLinkOptions, ServeOptions {}
+
+/**
+ * Starts a local Link and Run's HTTP API over it, on 127.0.0.1 only. A caller needs the token, must be the
+ * owner (`X-OV-Subject`), and may not be a page in a browser: a foreign Host or any Origin is refused.
+ * Throws `option_invalid`; where the port is taken, the server's own error.
+ */
+export async function startLocalRun(options: LocalRunOptions): Promise<LocalRun> {
+  return serveLink(createSandboxedLink(options), options.owner, options);
+}

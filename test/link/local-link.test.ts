@@ -1,0 +1,352 @@
+import { describe, expect, test } from 'vitest';
+import { SkillRunError } from '../../src/errors.ts';
+import type { LinkOptions } from '../../src/link/link.ts';
+import { createLink } from '../../src/link/link.ts';
+import type { RunEnd, ToolRun } from '../../src/link/sandbox/types.ts';
+import type { Job, JobRequest } from '../../src/run/wire.ts';
+import { sha256, utf8 } from '../../src/skill/sha256.ts';
+import { createManualClock } from '../../src/testing/manual-clock.ts';
+import { expectContract } from './contracts.ts';
+import {
+  ann,
+  bob,
+  code,
+  codeHash,
+  elsewhere,
+  jobRequest,
+  mediaId,
+  runUsage,
+  scriptedSandbox,
+  untilKilled,
+} from './helpers.ts';
+
+function setUp(options: Partial<LinkOptions> = {}, script?: (run: ToolRun) => Promise<RunEnd> | RunEnd) {
+  const clock = createManualClock();
+  const scripted = scriptedSandbox(script);
+  let opened = 0;
+  const { link } = createLink({ owner: ann.subject, skills: 'on', clock, ...options }, async () => {
+    opened += 1;
+    return scripted.sandbox;
+  });
+  link.provide([{ mediaId, sha256: codeHash, bytes: code }]);
+  const finish = async (change: Partial<JobRequest> = {}): Promise<Job> => {
+    const { job } = await link.submit(jobRequest(change), { person: ann });
+    const end = await link.follow(job.id, { person: ann, budgetMs: 60_000 });
+    if (end === undefined) throw new Error('no end');
+    expectContract('job', end);
+    return end;
+  };
+  return { link, clock, scripted, finish, opens: () => opened };
+}
+
+const usage = runUsage;
+
+describe('a Link', () => {
+  test('is off until its owner turns it on', () => {
+    const open = () => Promise.reject(new Error('never'));
+    for (const skills of [undefined, 'off', true]) {
+      expect(() => createLink({ owner: ann.subject, skills } as never, open)).toThrow(
+        expect.objectContaining({ code: 'option_invalid', message: expect.stringContaining('off until') }),
+      );
+    }
+    expect(() => createLink({ owner: 'ann', skills: 'on' }, open)).toThrow(
+      expect.objectContaining({ code: 'option_invalid' }),
+    );
+  });
+
+  test('opens its sandbox once, at the first need, and says what it is', async () => {
+    const { link, opens } = setUp();
+    expect(opens()).toBe(0);
+    const ready = await link.ready();
+    expect(ready).toMatchObject({ backend: 'bwrap', seccomp: 'on', node: expect.stringMatching(/^link-/) });
+    const [node] = await link.nodes({ person: ann });
+    expect(node).toEqual({
+      node: ready.node,
+      tier: 'own',
+      nets: ['deny'],
+      detail: expect.stringMatching(/bwrap.*seccomp: on/),
+    });
+    await Promise.all([link.ready(), link.submit(jobRequest(), { person: ann })]);
+    expect(opens()).toBe(1);
+  });
+
+  test('C101: without a sandbox nothing runs, and everything says why', async () => {
+    const why = new SkillRunError('link_unavailable', 'No user namespaces here. Run: sysctl …');
+    const { link } = createLink({ owner: ann.subject, skills: 'on' }, () => Promise.reject(why));
+    await expect(link.ready()).rejects.toBe(why);
+    await expect(link.nodes({ person: ann })).rejects.toBe(why);
+    await expect(link.submit(jobRequest(), { person: ann })).rejects.toBe(why);
+    await link.close();
+  });
+
+  test('runs the tool and answers its value', async () => {
+    const { link, finish, scripted } = setUp();
+    const job = await finish();
+    expect(job).toMatchObject({
+      state: 'succeeded',
+      result: { slug: 'hi' },
+      exit: { reason: 'exited', code: 0 },
+      usage: { seconds: 1.234, wall_ms: 1234, cpu_ms: 80, mem_peak_bytes: 1_000_000 },
+      placement: { node: (await link.ready()).node },
+      project_id: ann.project,
+      requester: { type: 'user', id: ann.subject },
+    });
+    expect(scripted.runs).toEqual([
+      {
+        files: [{ path: 'slugify.js', bytes: Uint8Array.from(code) }],
+        entry: 'slugify.js',
+        input: { title: 'Hi' },
+        limits: { wall_ms: 10_000, mem_bytes: 134_217_728 },
+        net: 'deny',
+        signal: expect.any(AbortSignal),
+        onStart: expect.any(Function),
+      },
+    ]);
+    expect(await link.diagnostics(job.id, { person: ann })).toEqual({
+      stderr: 'a word for the person',
+      targets: [],
+    });
+    expect(JSON.stringify(job)).not.toContain('a word for the person');
+  });
+
+  test("C104: another person's job is refused, and another project's is not there", async () => {
+    const { link, finish, scripted } = setUp();
+    const { id } = await finish();
+    const context = { person: bob };
+    const refused = { code: 'run_problem', status: 403, problem: 'capability.denied' };
+    await expect(link.submit(jobRequest(), context)).rejects.toMatchObject(refused);
+    await expect(link.get(id, context)).rejects.toMatchObject(refused);
+    await expect(link.cancel(id, context)).rejects.toMatchObject(refused);
+    await expect(link.diagnostics(id, context)).rejects.toMatchObject(refused);
+    await expect(link.follow(id, { ...context, budgetMs: 1 })).rejects.toMatchObject(refused);
+    expect(await link.nodes(context)).toEqual([]);
+    await expect(link.get(id, { person: elsewhere })).rejects.toMatchObject({ code: 'job_not_found' });
+    expect(scripted.runs).toHaveLength(1);
+  });
+
+  test('C96: twenty submits at once under one key are one run', async () => {
+    const { link, scripted } = setUp();
+    const request = jobRequest();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => link.submit(request, { person: ann })),
+    );
+    await link.follow(answers[0]?.job.id ?? '', { person: ann, budgetMs: 1000 });
+    expect(answers.filter(({ created }) => created)).toHaveLength(1);
+    expect(scripted.runs).toHaveLength(1);
+  });
+
+  test('what was submitted is what runs, whatever becomes of the request later', async () => {
+    const { link, scripted } = setUp();
+    const input = { title: 'as approved' };
+    const request = jobRequest({ args: { tool: 'slugify', entry: 'slugify.js', input } });
+    const submitting = link.submit(request, { person: ann });
+    input.title = 'changed';
+    const { job } = await submitting;
+    await link.follow(job.id, { person: ann, budgetMs: 1000 });
+    expect(scripted.runs[0]?.input).toEqual({ title: 'as approved' });
+  });
+
+  test('checks a submit as the API does', async () => {
+    const { link } = setUp();
+    const wide = jobRequest({ limits: { wall_ms: 30_001, cpu_ms: 30_001, mem_bytes: 1 } });
+    await expect(link.submit(wide, { person: ann })).rejects.toMatchObject({
+      problem: 'run.limits.exceeded',
+    });
+    const odd = { ...jobRequest(), project_id: elsewhere.project } as JobRequest;
+    await expect(link.submit(odd, { person: ann })).rejects.toMatchObject({ problem: 'run.invalid_request' });
+  });
+});
+
+describe('before anything starts', () => {
+  const refusedJob = { state: 'failed', exit: { reason: 'failed' }, timings: { started_at: null } };
+
+  test('other bytes than the pinned ones end the job', async () => {
+    const { finish, scripted } = setUp({ media: async () => utf8('evil()') });
+    const pinned = await sha256('something else');
+    const job = await finish({ inputs: [{ name: 'slugify.js', media_id: mediaId, sha256: pinned }] });
+    expect(job).toMatchObject({ ...refusedJob, error: { code: 'run.job.input_digest_mismatch' } });
+    const size = await finish({
+      inputs: [{ name: 'slugify.js', media_id: mediaId, sha256: codeHash, size_bytes: 3 }],
+    });
+    expect(size.error?.code).toBe('run.job.input_digest_mismatch');
+    expect(scripted.runs).toEqual([]);
+  });
+
+  test('code that is not there, or whose source fails, ends the job', async () => {
+    const failing = setUp({ media: () => Promise.reject(new Error('secret url')) });
+    const inputs = [{ name: 'slugify.js', media_id: mediaId, sha256: '0'.repeat(64) }];
+    for (const { finish, scripted } of [setUp(), failing]) {
+      const job = await finish({ inputs });
+      expect(job).toMatchObject({ ...refusedJob, error: { code: 'run.job.worker_failed' } });
+      expect(JSON.stringify(job)).not.toContain('secret');
+      expect(scripted.runs).toEqual([]);
+    }
+  });
+
+  test('a file over 64 KiB ends the job', async () => {
+    const big = new Uint8Array(65_537);
+    const { finish, scripted } = setUp({ media: async () => big });
+    const job = await finish({ inputs: [{ name: 'a.js', media_id: mediaId, sha256: await sha256(big) }] });
+    expect(job).toMatchObject({ ...refusedJob, error: { code: 'run.job.worker_failed' } });
+    expect(scripted.runs).toEqual([]);
+  });
+
+  test.each(['run.sh', 'a.txt', 'js', 'a..js', 'a.js.', 'node_modules', 'x.JS'])(
+    'an input named %s ends the job',
+    async (name) => {
+      const { finish, scripted } = setUp();
+      const job = await finish({ inputs: [{ name, media_id: mediaId, sha256: codeHash }] });
+      expect(job).toMatchObject({
+        ...refusedJob,
+        error: { detail: expect.stringContaining('not named like') },
+      });
+      expect(scripted.runs).toEqual([]);
+    },
+  );
+
+  const badArgs: [string, object][] = [
+    ['another field', { net: 'public' }],
+    ['no tool', { tool: undefined }],
+    ['an odd tool', { tool: '../x' }],
+    ['an entry that is no input', { entry: 'other.js' }],
+    ['an input that is a list', { input: [] }],
+    ['an input over 64 KiB', { input: { title: 'x'.repeat(65_536) } }],
+  ];
+  test.each(badArgs)('args with %s end the job', async (_name, change) => {
+    const { finish, scripted } = setUp();
+    const args = { ...jobRequest().args, ...change } as JobRequest['args'];
+    const job = await finish({ args });
+    expect(job).toMatchObject({ ...refusedJob, error: { code: 'run.job.worker_failed' } });
+    expect(scripted.runs).toEqual([]);
+  });
+
+  test('the tree of a tool is restored from the names', async () => {
+    const { finish, scripted } = setUp();
+    const names = ['main.js', 'lib.text.js', 'a.b-c.d_e.js'];
+    await finish({
+      inputs: names.map((name) => ({ name, media_id: mediaId, sha256: codeHash })),
+      args: { tool: 't', entry: 'lib/text.js', input: {} },
+    });
+    expect(scripted.runs[0]?.files.map(({ path }) => path)).toEqual([
+      'main.js',
+      'lib/text.js',
+      'a/b-c/d_e.js',
+    ]);
+  });
+
+  const own = jobRequest().requirements;
+  const stranger: [string, Partial<JobRequest>][] = [
+    ['another artifact', { artifact: { name: 'openvibe-codes', version: '1.0.0' } }],
+    ['another version', { artifact: { name: 'openvibe-skill-runner', version: '1.0.1' } }],
+    ['a network it cannot hold', { egress: 'public' }],
+    ['the pool', { requirements: { ...own, trust: ['first-party'] } }],
+    ['a capability it lacks', { requirements: { ...own, capabilities: ['worker:gpu'] } }],
+    ['less processor time than the sandbox is told', { limits: { wall_ms: 2, cpu_ms: 1, mem_bytes: 1 } }],
+  ];
+  test.each(stranger)('a job for %s stays queued until its ttl', async (_name, change) => {
+    const { link, clock, scripted } = setUp();
+    const { job } = await link.submit(jobRequest({ ttl_ms: 5000, ...change }), { person: ann });
+    const end = link.follow(job.id, { person: ann, budgetMs: 60_000 });
+    await clock.advance(4999);
+    expect((await link.get(job.id, { person: ann })).state).toBe('queued');
+    await clock.advance(1);
+    expect(await end).toMatchObject({ state: 'expired', error: { code: 'run.job.unplaceable' } });
+    expect(scripted.runs).toEqual([]);
+  });
+});
+
+describe('how a run ends', () => {
+  const stderr = 'x';
+  const ends: [string, RunEnd, object][] = [
+    [
+      'a limit',
+      { kind: 'limit', limit: 'memory', detail: 'too much', stderr, usage },
+      { state: 'failed', exit: { reason: 'limit', code: null }, error: { code: 'run.job.limit' } },
+    ],
+    [
+      'a non-zero exit',
+      { kind: 'failed', exitCode: 7, detail: 'exit 7', stderr, usage },
+      { state: 'failed', exit: { reason: 'exited', code: 7 }, error: { code: 'run.job.exit_nonzero' } },
+    ],
+    [
+      'a bad output',
+      { kind: 'failed', exitCode: 0, detail: 'not JSON', stderr, usage },
+      { state: 'failed', exit: { reason: 'failed', code: 0 }, error: { code: 'run.job.worker_failed' } },
+    ],
+    [
+      'a refusal',
+      { kind: 'refused', detail: 'no', stderr, usage },
+      { state: 'failed', exit: { reason: 'failed', code: null }, error: { code: 'run.job.worker_failed' } },
+    ],
+    ['a cancel', { kind: 'cancelled', stderr, usage }, { state: 'cancelled', error: null }],
+    [
+      'a detail that is hostile',
+      { kind: 'failed', exitCode: 1, detail: `\u202e${'\u0000'.repeat(5000)}`, stderr, usage },
+      { error: { detail: expect.stringMatching(/^\\u\{202e\}(\\u\{0\})+/) } },
+    ],
+  ];
+  test.each(ends)('%s', async (_name, end, expected) => {
+    const { finish } = setUp({}, () => end);
+    expect(await finish()).toMatchObject(expected);
+  });
+
+  test('a cancel kills the tool', async () => {
+    const { link } = setUp({}, untilKilled);
+    const { job } = await link.submit(jobRequest(), { person: ann });
+    const started = await link.follow(job.id, {
+      person: ann,
+      budgetMs: 1000,
+      until: ({ state }) => state === 'running',
+    });
+    expect(started?.state).toBe('running');
+    expect((await link.cancel(job.id, { person: ann })).state).toBe('running');
+    const end = await link.follow(job.id, { person: ann, budgetMs: 1000 });
+    expect(end).toMatchObject({ state: 'cancelled', exit: { reason: 'cancelled' } });
+  });
+
+  test('close kills what runs, closes the sandbox, refuses what comes', async () => {
+    const { link, scripted, clock } = setUp({}, untilKilled);
+    const { job } = await link.submit(jobRequest(), { person: ann });
+    await link.close();
+    expect(scripted.closed).toBe(1);
+    expect((await link.get(job.id, { person: ann })).state).toBe('cancelled');
+    await expect(link.submit(jobRequest(), { person: ann })).rejects.toMatchObject({ code: 'closed' });
+    await expect(link.nodes({ person: ann })).rejects.toMatchObject({ code: 'closed' });
+    expect(clock.sleepers).toBe(0);
+  });
+});
+
+describe('follow', () => {
+  test('tells each state once and leaves no timer', async () => {
+    const { link, clock } = setUp();
+    const { job } = await link.submit(jobRequest(), { person: ann });
+    const states: string[] = [];
+    await link.follow(job.id, { person: ann, budgetMs: 1000, onJob: ({ state }) => states.push(state) });
+    expect(states.at(-1)).toBe('succeeded');
+    expect(new Set(states).size).toBe(states.length);
+    expect(clock.sleepers).toBe(0);
+  });
+
+  test('C103: gives up after its budget while the job runs on', async () => {
+    const { link, clock } = setUp({}, untilKilled);
+    const { job } = await link.submit(jobRequest(), { person: ann });
+    const end = link.follow(job.id, { person: ann, budgetMs: 500 });
+    await clock.advance(500);
+    expect(await end).toBeUndefined();
+    expect((await link.get(job.id, { person: ann })).state).toBe('running');
+    await link.close();
+  });
+
+  test('rejects on an abort, and on a job that is not there', async () => {
+    const { link } = setUp({}, untilKilled);
+    const { job } = await link.submit(jobRequest(), { person: ann });
+    const stop = new AbortController();
+    const end = link.follow(job.id, { person: ann, budgetMs: 500, signal: stop.signal });
+    stop.abort();
+    await expect(end).rejects.toMatchObject({ code: 'aborted' });
+    await expect(
+      link.follow('job_01JAB2C3D4E5F6G7H8J9K0MNPQ', { person: ann, budgetMs: 5 }),
+    ).rejects.toMatchObject({ code: 'job_not_found' });
+    await link.close();
+  });
+});

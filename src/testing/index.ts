@@ -1,0 +1,12 @@
+export type { JobSpec } from '../link/job-spec.ts';
+export type { Listening } from '../link/node-http.ts';
+export type { ManualClock } from './manual-clock.ts';
+export { createManualClock } from './manual-clock.ts';
+export type { MockFault, MockRoute } from './mock-faults.ts';
+export type { MockNode } from './mock-nodes.ts';
+export type { MockRequest, MockRun, MockRunOptions } from './mock-run.ts';
+export { createMockRun } from './mock-run.ts';
+export type { MockEnd, MockWay } from './mock-script.ts';
+export type { ScriptedCall, ScriptedModel, ScriptedTurn } from './scripted-model.ts';
+export { createScriptedModel } from './scripted-model.ts';
+export { readySkills } from './skills.ts';

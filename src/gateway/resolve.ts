@@ -1,6 +1,7 @@
 import { SkillRunError } from '../errors.ts';
 import type { MenuEntry } from '../menu/skill-set.ts';
 import type { ArgsError } from '../skill/args/args-error.ts';
+import type { ArgsVerdict } from '../skill/args/compile.ts';
 import { readArguments } from '../skill/args/read.ts';
 import { type Limits, nets } from '../skill/caps.ts';
 import type { JsonObject } from '../skill/json.ts';
@@ -45,6 +46,7 @@ export function resolve(context: GatewayContext, call: ModelCall, ref: CallRef):
     return { ok: false, outcome: invalidArguments(context, ref, entry, [error]) };
   }
   const args = validArguments(context, entry, tool, read.value);
+  if (args === undefined) return { ok: false, outcome: hookFailed(context, ref) };
   if (!args.ok) return { ok: false, outcome: invalidArguments(context, ref, entry, args.errors) };
   return { ok: true, entry, run: runOf(context, entry, args.value) };
 }
@@ -69,18 +71,38 @@ function toolRefOf({ skill, tool }: Pick<MenuEntry, 'skill' | 'tool'>): ToolRef 
   return { slug: skill.slug, version: skill.version, tool: tool.name, net: tool.net, limits: tool.limits };
 }
 
+// `undefined`: the host's hook threw.
 function validArguments(
   context: GatewayContext,
   entry: MenuEntry,
   tool: ToolRef,
   value: JsonObject,
-): { ok: true; value: JsonObject } | { ok: false; errors: readonly ArgsError[] } {
+): ArgsVerdict | undefined {
   const first = entry.tool.validator.validate(value);
   if (!first.ok || context.transformArguments === undefined) return first;
-  const changed = readArguments(context.transformArguments(structuredClone(first.value) as JsonObject, tool));
+  let transformed: unknown;
+  try {
+    transformed = context.transformArguments(structuredClone(first.value) as JsonObject, tool);
+  } catch (error) {
+    context.events.emit('fault', { step: null, error });
+    return undefined;
+  }
+  const changed = readArguments(transformed);
   if (changed.ok) return entry.tool.validator.validate(changed.value);
   const { rule, message } = changed.fault;
   return { ok: false, errors: [{ path: '', expected: 'one JSON object', received: rule, message }] };
+}
+
+function hookFailed(context: GatewayContext, call: CallRef): Outcome {
+  const message = "The host's transformArguments failed. Nobody was asked and nothing ran.";
+  return {
+    status: 'refused',
+    call,
+    executed: false,
+    durable: context.store.durable,
+    code: 'transform-failed',
+    message,
+  };
 }
 
 function narrowed(context: GatewayContext, tool: ToolRef): Pick<ToolRef, 'net' | 'limits'> {

@@ -185,7 +185,10 @@ describe('denial and expiry', () => {
 
   test('C52: the time a person takes is not the job’s', async () => {
     let decide: ((decision: Decision) => void) | undefined;
-    const approver = () => new Promise<Decision>((resolve) => void (decide = resolve));
+    const approver = () =>
+      new Promise<Decision>((resolve) => {
+        decide = resolve;
+      });
     const h = await harness({ gateway: { approver } });
     const running = h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
     await until(() => decide);

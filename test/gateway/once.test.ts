@@ -31,7 +31,9 @@ describe('replays', () => {
       gateway: {
         approver: async () => {
           asked += 1;
-          await new Promise<void>((resolve) => void (decide = resolve));
+          await new Promise<void>((resolve) => {
+            decide = resolve;
+          });
           return { decision: 'approve' };
         },
       },

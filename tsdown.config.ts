@@ -14,7 +14,7 @@ export default defineConfig([
     // The built files mirror src, so that a reader can compare them and a test can walk them.
     unbundle: true,
     dts: true,
-    external: [/^node:/],
+    deps: { neverBundle: [/^node:/, 'msw'] },
     copy: [{ from: 'src/link/sandbox/preload.cjs', to: 'dist/link/sandbox' }],
   },
   {
@@ -23,7 +23,7 @@ export default defineConfig([
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
-    external: [/^openvibe-skill-run/],
+    deps: { neverBundle: [/^openvibe-skill-run/] },
     dts: false,
     clean: true,
   },

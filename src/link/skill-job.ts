@@ -16,7 +16,7 @@ import type { CodeFile, RunEnd, Sandbox } from './sandbox/types.ts';
 /** Longest code file, in bytes (actor.skill@2). */
 const maxFileBytes = 65_536;
 
-/** What an offer of a node says that runs skills under these nets (wire: ours). */
+/** What an offer of a node says that runs skills under these nets. */
 export function skillCapabilities(nets: readonly Net[]): string[] {
   return [...runnerCapabilities, ...nets.map((net) => `egress:${egressOf(net)}`)];
 }
@@ -115,7 +115,7 @@ async function load(input: JobInput, media: MediaSource, signal: AbortSignal): P
   return { path, bytes: checked };
 }
 
-/** `lib.text.js` is `lib/text.js` (wire: ours; a path holds no `.` but the one before its extension). */
+/** `lib.text.js` is `lib/text.js` (a path holds no `.` but the one before its extension). */
 function pathOf(name: string): string | undefined {
   const parts = name.split('.');
   if (parts.length < 2 || parts.pop() !== 'js' || parts.includes('')) return undefined;
@@ -140,11 +140,9 @@ function jobEndOf(end: RunEnd): JobEnd {
       return { ...about, ...failed('run.job.limit', `${end.limit}: ${end.detail}`, 'limit') };
     case 'refused':
       return { ...about, ...failed('run.job.worker_failed', end.detail) };
-    case 'failed': {
-      const nonZero = end.exitCode !== null && end.exitCode !== 0;
-      const code = nonZero ? 'run.job.exit_nonzero' : 'run.job.worker_failed';
-      return { ...about, ...failed(code, end.detail, nonZero ? 'exited' : 'failed', end.exitCode) };
-    }
+    // The runner is the function: a tool that fails, or prints no one JSON value, makes it exit with 1 or more.
+    case 'failed':
+      return { ...about, ...failed('run.job.exit_nonzero', end.detail, 'exited', end.exitCode || 1) };
   }
 }
 

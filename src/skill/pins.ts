@@ -7,7 +7,7 @@ import { sha256, utf8 } from './sha256.ts';
 export interface CodePin {
   /** The resource's path, such as `lib/text.js`. */
   readonly path: string;
-  /** The job input's file name: the path with `/` as `.`, which is reversible (wire: input file names). */
+  /** The job input's file name: the path with `/` as `.`, which is reversible. */
   readonly name: string;
   readonly mediaId: string;
   /** 64 lower-case hex digits. */

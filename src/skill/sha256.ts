@@ -11,8 +11,3 @@ export async function sha256(data: string | Uint8Array): Promise<string> {
 export function utf8(text: string): Uint8Array {
   return encoder.encode(text);
 }
-
-/** Whether `value` is 64 lower-case hex digits. */
-export function isSha256(value: unknown): value is string {
-  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
-}

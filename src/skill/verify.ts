@@ -3,8 +3,9 @@ import { type ArgsValidator, compileArgs } from './args/compile.ts';
 import { parseArgsSchema } from './args/meta.ts';
 import { defaultLimits, type Limits, type Net } from './caps.ts';
 import type { SkillDocument } from './document.ts';
+import { slug, version } from './fields.ts';
 import { SkillInvalid, type SkillIssue } from './issue.ts';
-import type { Json } from './json.ts';
+import { type Json, parseJson } from './json.ts';
 import {
   acknowledgementOf,
   parseListing,
@@ -12,7 +13,7 @@ import {
   type SkillListing,
   strictVerdict,
 } from './listing.ts';
-import { parseSkill } from './parse.ts';
+import { maxDocumentLength, parseSkill } from './parse.ts';
 import { type CodePin, checkPins } from './pins.ts';
 
 /** A skill as the host has it installed. */
@@ -83,15 +84,20 @@ export async function verifySkill(installed: InstalledSkill): Promise<VerifyResu
     return await verify(installed);
   } catch (error) {
     if (!isSkillRunError(error, 'skill_invalid')) throw error;
-    return problem({}, 'invalid_document', error.message, (error as SkillInvalid).issues);
+    return problem(
+      claimed(installed.document),
+      'invalid_document',
+      error.message,
+      (error as SkillInvalid).issues,
+    );
   }
 }
 
 async function verify(installed: InstalledSkill): Promise<VerifyResult> {
   const document = await parseSkill(installed.document);
-  const { slug, version } = document;
+  const of = { slug: document.slug, version: document.version };
   const refuse = (reason: ProblemReason, message: string, issues: readonly SkillIssue[] = []): VerifyResult =>
-    problem({ slug, version }, reason, message, issues);
+    problem(of, reason, message, issues);
 
   let listing: SkillListing;
   try {
@@ -118,7 +124,7 @@ async function verify(installed: InstalledSkill): Promise<VerifyResult> {
   if ('issues' in tools) {
     return refuse('pattern_refused', tools.issues.map((found) => found.message).join(' '), tools.issues);
   }
-  const skill = { document, listing, slug, version, hash: document.integrity.hash };
+  const skill = { document, listing, ...of, hash: document.integrity.hash };
   return {
     ok: true,
     skill: { ...skill, findings: listing.scan.findings, tools: tools.tools, pins: pinned.pins },
@@ -157,4 +163,17 @@ function problem(
   issues: readonly SkillIssue[],
 ): VerifyResult {
   return { ok: false, problem: { ...of, reason, message, issues } };
+}
+
+// What a document that was not taken says of itself, where that has the form of it: a person needs a name.
+function claimed(document: unknown): { slug?: string; version?: string } {
+  let value = document;
+  if (typeof document === 'string') {
+    const read = parseJson(document, { maxLength: maxDocumentLength });
+    value = read.ok ? read.value : undefined;
+  }
+  const { slug: slugClaim, version: versionClaim } = (value ?? {}) as { slug?: unknown; version?: unknown };
+  const named = slug.safeParse(slugClaim);
+  const numbered = version.safeParse(versionClaim);
+  return { ...(named.success && { slug: named.data }), ...(numbered.success && { version: numbered.data }) };
 }

@@ -9,4 +9,6 @@ export { createMockRun } from './mock-run.ts';
 export type { MockEnd, MockWay } from './mock-script.ts';
 export type { ScriptedCall, ScriptedModel, ScriptedTurn } from './scripted-model.ts';
 export { createScriptedModel } from './scripted-model.ts';
-export { readySkills } from './skills.ts';
+export type { SealedSkill, UnsealedSkill } from './seal-skill.ts';
+export { sealSkill } from './seal-skill.ts';
+export { type ReadySkill, readySkills } from './skills.ts';

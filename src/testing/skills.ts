@@ -1,8 +1,21 @@
+import type { SkillDocumentV2 } from '../skill/document.ts';
 import { deepFreeze } from '../skill/json.ts';
+import type { SkillListing } from '../skill/listing.ts';
+
+type With<T, Keys extends keyof T> = T & { [Key in Keys]-?: NonNullable<T[Key]> };
+type CodeListing = Extract<SkillListing, { listing: 'actor.skill-listing@2' }>;
+
+/** A sandbox skill as a person has it installed. */
+export interface ReadySkill {
+  readonly document: With<SkillDocumentV2, 'resources' | 'tools'>;
+  readonly listing: With<CodeListing, 'code'>;
+  /** Where the scan flagged it: the person's acknowledgement. */
+  readonly acknowledged?: string;
+}
 
 // The two sandbox fixtures of actor.skill@2, byte for byte, and the listings a registry would give them.
 
-const slugify = {
+const slugify: ReadySkill = {
   document: {
     skill: 'actor.skill@2',
     slug: 'slugify-a-title',
@@ -76,9 +89,9 @@ const slugify = {
     },
     status: 'listed',
   },
-} as const;
+};
 
-const fetchTitle = {
+const fetchTitle: ReadySkill = {
   document: {
     skill: 'actor.skill@2',
     slug: 'fetch-a-page-title',
@@ -163,14 +176,14 @@ const fetchTitle = {
     },
     status: 'listed',
   },
-} as const;
+};
 
 /**
  * Two skills to test with: `slugify` (no network, clean scan) and `fetchTitle` (the internet, a flagged scan).
  * Each goes into `verifySkills` as it is: a document, its listing and, where the scan flagged it, the person's
  * acknowledgement. They are frozen.
  */
-export const readySkills = deepFreeze({
+export const readySkills: { readonly slugify: ReadySkill; readonly fetchTitle: ReadySkill } = deepFreeze({
   slugify,
   fetchTitle: {
     ...fetchTitle,

@@ -271,7 +271,7 @@ describe('how a run ends', () => {
     [
       'a bad output',
       { kind: 'failed', exitCode: 0, detail: 'not JSON', stderr, usage },
-      { state: 'failed', exit: { reason: 'failed', code: 0 }, error: { code: 'run.job.worker_failed' } },
+      { state: 'failed', exit: { reason: 'exited', code: 1 }, error: { code: 'run.job.exit_nonzero' } },
     ],
     [
       'a refusal',

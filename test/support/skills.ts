@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { hashDocument } from '../../src/skill/canonical.ts';
 import type { SkillDocument, SkillDocumentV2 } from '../../src/skill/document.ts';
-import { sha256 } from '../../src/skill/sha256.ts';
 import type { InstalledSkill } from '../../src/skill/verify.ts';
+import { listingOf } from '../../src/testing/seal-skill.ts';
+
+export { listingOf };
 
 const folder = new URL('../fixtures/skills/', import.meta.url);
 
@@ -32,31 +34,6 @@ export async function makeSkill(
   else Object.assign(document, change.document);
   document.integrity = { alg: 'sha256', hash: await hashDocument(document) };
   return { document, listing: { ...(await listingOf(document)), ...change.listing } };
-}
-
-/** A clean listing that pins exactly the document's code. */
-export async function listingOf(document: SkillDocument): Promise<Record<string, unknown>> {
-  const code = (document.resources ?? []).filter((resource) => resource.path.endsWith('.js'));
-  const pins = await Promise.all(
-    code.map(async (resource, index) => ({
-      name: resource.path,
-      media_id: `med_${mediaDigits(document.integrity.hash, index)}`,
-      sha256: await sha256(resource.text),
-    })),
-  );
-  return {
-    listing: document.skill === 'actor.skill@1' ? 'actor.skill-listing@1' : 'actor.skill-listing@2',
-    slug: document.slug,
-    version: document.version,
-    integrity: document.integrity,
-    ...(pins.length > 0 && { code: pins }),
-    scan: { verdict: 'clean', findings: [] },
-    status: 'listed',
-  };
-}
-
-function mediaDigits(hash: string, index: number): string {
-  return `${hash.slice(0, 24)}${String(index).padStart(2, '0')}`.toUpperCase();
 }
 
 /** The contract's two sandbox skills as installed. */

@@ -15,7 +15,7 @@ describe('the ready skills', () => {
       }
       expect(skill.listing.integrity).toEqual(skill.document.integrity);
       expect(await verifySkill(skill)).toMatchObject({ ok: true });
-      expect(Object.isFrozen(skill.document.tools[0].args)).toBe(true);
+      expect(Object.isFrozen(skill.document.tools[0]?.args)).toBe(true);
     },
   );
 

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { createLocalLink } from '../../src/link/local-link.ts';
+import { startLocalRun } from '../../src/link/local-run.ts';
+import { createRunService } from '../../src/run/run-service.ts';
+import { utf8 } from '../../src/skill/sha256.ts';
+import { readySkills } from '../../src/testing/skills.ts';
+import { expectContract } from './contracts.ts';
+import { ann, jobRequest } from './helpers.ts';
+
+const { document, listing } = readySkills.slugify;
+const [pin] = listing.code as [(typeof listing.code)[number]];
+const resources = [{ mediaId: pin.media_id, sha256: pin.sha256, bytes: utf8(document.resources[0]?.text ?? '') }];
+const slugify = (title: string) =>
+  jobRequest({
+    args: { tool: 'slugify', entry: 'slugify.js', input: { title } },
+    inputs: [{ name: pin.name, media_id: pin.media_id, sha256: pin.sha256 }],
+  });
+
+test('a local Link runs the ready skill in its own sandbox', async () => {
+  await using link = createLocalLink({ owner: ann.subject, skills: 'on' });
+  link.provide(resources);
+  const { job } = await link.submit(slugify('Hello World!'), { person: ann });
+  const end = await link.follow(job.id, { person: ann, budgetMs: 30_000 });
+  expect(end).toMatchObject({ state: 'succeeded', result: { slug: 'hello-world' } });
+  expect(end?.usage.wall_ms).toBeGreaterThan(0);
+  expectContract('job', end);
+});
+
+test('the Run client speaks to a local Run as to any other', async () => {
+  await using local = await startLocalRun({ owner: ann.subject, skills: 'on' });
+  local.link.provide(resources);
+  const run = createRunService({
+    baseUrl: local.url,
+    token: () => local.token,
+    nodes: { nodes: (context) => local.link.nodes(context) },
+  });
+  const { job } = await run.submit(slugify('Over HTTP'), { person: ann });
+  const end = await run.follow(job.id, { person: ann, budgetMs: 30_000 });
+  expect(end).toMatchObject({ state: 'succeeded', result: { slug: 'over-http' } });
+  expect(await run.diagnostics(job.id, { person: ann })).toEqual({ stderr: '', targets: [] });
+});

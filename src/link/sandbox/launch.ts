@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { SkillRunError } from '../../errors.ts';
+import type { Command } from './command.ts';
+import { sandboxIds } from './host.ts';
+import { childrenOf } from './process-tree.ts';
+
+/** How the keeper of a sandbox ended: with the tool's own code, or by a signal. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A sandbox's keeper process. It outlives everything inside. */
+export interface Launched {
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Kills everything inside; `exit` tells when nothing is left. */
+  kill(): void;
+  readonly exit: Promise<Exit>;
+}
+
+/**
+ * Starts a sandbox, without the host's environment and in a session of its own.
+ *
+ * @param environment nothing, but for the probe's canary
+ * @throws `link_unavailable` when the machine would not start it
+ */
+export async function launch(command: Command, environment: Record<string, string> = {}): Promise<Launched> {
+  let filter: number | undefined;
+  try {
+    if (command.descriptor !== undefined) filter = openSync(command.descriptor, 'r');
+    const child = spawn(command.file, command.args, {
+      cwd: '/',
+      // Node hands its coverage folder down unless the name stands here.
+      env: { NODE_V8_COVERAGE: undefined, ...environment },
+      stdio: ['pipe', 'pipe', 'pipe', ...(filter === undefined ? [] : [filter])],
+      // Else a signal to the tool's process group would reach the host.
+      detached: true,
+      ...sandboxIds(),
+    });
+    return await started(child);
+  } catch (cause) {
+    const message =
+      'The sandbox could not be started. Look at how many processes and files this user may have.';
+    throw new SkillRunError('link_unavailable', message, { cause, retryable: true });
+  } finally {
+    if (filter !== undefined) closeSync(filter);
+  }
+}
+
+function started(child: ChildProcess): Promise<Launched> {
+  let gone = false;
+  child.once('exit', () => {
+    gone = true;
+  });
+  const exit = new Promise<Exit>((resolve) => {
+    // `close` comes after `exit`, when the last holder of the pipes is gone.
+    child.once('close', (code, signal) => resolve({ code, signal }));
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.once('spawn', () => {
+      const { stdin, stdout, stderr, pid } = child;
+      if (stdin === null || stdout === null || stderr === null || pid === undefined) {
+        reject(new Error('The process has no pipes.'));
+        return;
+      }
+      // A tool that does not read its input is no fault of ours.
+      stdin.on('error', () => undefined);
+      resolve({ pid, stdin, stdout, stderr, exit, kill: () => killInit(pid, () => gone) });
+    });
+  });
+}
+
+const retryMs = 10;
+const patienceMs = 100;
+
+// The kernel ends a pid namespace with its first process, and only then is the keeper done waiting. The
+// keeper itself is killed when there is no such process, or it does not go.
+function killInit(keeper: number, isGone: () => boolean, waited = 0): void {
+  if (isGone()) return;
+  for (const init of childrenOf(keeper)) signal(init);
+  if (waited >= patienceMs) signal(keeper);
+  else setTimeout(() => killInit(keeper, isGone, waited + retryMs), retryMs);
+}
+
+function signal(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -1,0 +1,125 @@
+import { isSkillRunError, SkillRunError } from '../../errors.ts';
+import { type BaseFolder, createBaseFolder } from './base-folder.ts';
+import { bwrapCommand, bwrapPrograms } from './bwrap.ts';
+import type { Command, Job } from './command.ts';
+import type { Ground } from './ground.ts';
+import { findProgram } from './host.ts';
+import { inspectNode, type NodeBinary } from './node-binary.ts';
+import { probe } from './probe.ts';
+import { runTool } from './run.ts';
+import { isArchitecture } from './seccomp.ts';
+import type { Backend, RunEnd, Sandbox, ToolRun } from './types.ts';
+import { makeMountPoints, utilLinuxCommand, utilLinuxPrograms } from './util-linux.ts';
+
+/** How a sandbox is built. */
+export interface SandboxOptions {
+  /** Default: `bwrap` where it is installed and works, else `util-linux`. */
+  backend?: Backend;
+  /** Path of the Node that runs tools, 20.19 or newer. Default: the running one. */
+  node?: string;
+  /** Where the folder for the sandbox's files is made. Default: the system's temporary folder. */
+  directory?: string;
+}
+
+/**
+ * Opens a sandbox on this machine, after a probe has shown that it holds. There is no weaker mode.
+ *
+ * @throws `link_unavailable` with the reason and the one command that mends it; `option_invalid`
+ */
+export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  return openAdjustedSandbox(options, (command) => command);
+}
+
+/** The same, with a hand on each command line: for tests that take a layer away. */
+export async function openAdjustedSandbox(
+  options: SandboxOptions,
+  adjust: (command: Command) => Command,
+): Promise<Sandbox> {
+  if (process.platform !== 'linux') {
+    throw unavailable('The sandbox is built from Linux namespaces.', 'Run it on Linux.');
+  }
+  if (!isArchitecture(process.arch)) {
+    throw unavailable(`No system call filter is known for ${process.arch}.`, 'Run it on x64 or arm64.');
+  }
+  const node = await inspectNode(options.node ?? process.execPath);
+  const base = await createBaseFolder(process.arch, options.directory);
+  try {
+    const faults: unknown[] = [];
+    for (const backend of candidates(options.backend)) {
+      try {
+        const build = await builder(backend, node, base);
+        const ground: Ground = { node, base, command: async (job) => adjust(await build(job)) };
+        await probe(ground, backend);
+        return sandbox(ground, backend);
+      } catch (fault) {
+        faults.push(fault);
+      }
+    }
+    // The backend that was wanted most says best what is missing.
+    throw faults[0];
+  } catch (error) {
+    await base.remove();
+    if (isSkillRunError(error)) throw error;
+    throw unavailable('The probe of the sandbox broke off.', 'Make room where its folder is.', error);
+  }
+}
+
+function candidates(wanted: Backend | undefined): Backend[] {
+  if (wanted !== undefined) return [wanted];
+  return findProgram('bwrap') === undefined ? ['util-linux'] : ['bwrap', 'util-linux'];
+}
+
+async function builder(
+  backend: Backend,
+  node: NodeBinary,
+  base: BaseFolder,
+): Promise<(job: Job) => Command | Promise<Command>> {
+  if (backend === 'bwrap') {
+    const find = locate(bwrapPrograms);
+    return (job) => bwrapCommand(job, find);
+  }
+  const find = locate(utilLinuxPrograms);
+  await makeMountPoints(node, base);
+  return (job) => utilLinuxCommand(job, find);
+}
+
+const packages: Readonly<Record<string, string>> = { bwrap: 'bubblewrap', hostname: 'hostname' };
+
+// All of them at once, so that what a sandbox is made of does not change while it is open.
+function locate<Name extends string>(names: readonly Name[]): (name: Name) => string {
+  const paths = new Map(
+    names.map((name) => {
+      const path = findProgram(name);
+      if (path !== undefined) return [name, path];
+      const remedy = `Run: sudo apt-get install ${packages[name] ?? 'util-linux'}`;
+      throw unavailable(`The program ${name} is not on PATH.`, remedy);
+    }),
+  );
+  return (name) => paths.get(name) as string;
+}
+
+function sandbox(ground: Ground, backend: Backend): Sandbox {
+  const closing = new AbortController();
+  const running = new Set<Promise<RunEnd>>();
+  return {
+    backend,
+    seccomp: backend === 'bwrap' ? 'on' : 'absent',
+    nets: ['deny'],
+    async run(run: ToolRun) {
+      if (closing.signal.aborted) throw new SkillRunError('closed', 'The sandbox is closed. Open another.');
+      const signals = [closing.signal, ...(run.signal === undefined ? [] : [run.signal])];
+      const end = runTool(ground, { ...run, signal: AbortSignal.any(signals) });
+      running.add(end);
+      return end.finally(() => running.delete(end));
+    },
+    async close() {
+      closing.abort();
+      await Promise.allSettled(running);
+      await ground.base.remove();
+    },
+  };
+}
+
+function unavailable(reason: string, remedy: string, cause?: unknown): SkillRunError {
+  return new SkillRunError('link_unavailable', `${reason} ${remedy}`, { cause });
+}

@@ -1,0 +1,48 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { nobody } from './host.ts';
+import type { Backend } from './types.ts';
+
+const namespaces = ['user', 'mnt', 'pid', 'ipc', 'net', 'uts'] as const;
+
+/**
+ * The layers that a running process lacks, read from outside it; empty when all are there.
+ *
+ * A canary inside cannot tell them apart: where one layer holds, a second that is missing does not show.
+ */
+export function missingLayers(pid: number, backend: Backend): string[] {
+  try {
+    return readLayers(pid, backend);
+  } catch {
+    return ['a process that can be looked at'];
+  }
+}
+
+function readLayers(pid: number, backend: Backend): string[] {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const limits = readFileSync(`/proc/${pid}/limits`, 'latin1');
+  const field = (name: string): string => new RegExp(`^${name}:\\s+(.*)$`, 'm').exec(status)?.[1] ?? '';
+  const limit = (name: string): string =>
+    new RegExp(`^${name}\\s+\\S+\\s+(\\S+)`, 'm').exec(limits)?.[1] ?? '';
+  const uid = process.getuid?.() === 0 ? nobody : process.getuid?.();
+  const layers: [name: string, holds: boolean][] = [
+    ...namespaces.map((name): [string, boolean] => [
+      `its own ${name} namespace`,
+      readlinkSync(`/proc/${pid}/ns/${name}`) !== readlinkSync(`/proc/self/ns/${name}`),
+    ]),
+    [
+      'an ordinary user',
+      field('Uid')
+        .split(/\s+/)
+        .every((id) => Number(id) === uid),
+    ],
+    ['no new privileges', field('NoNewPrivs') === '1'],
+    ['no capabilities', ['CapPrm', 'CapEff', 'CapAmb'].every((name) => /^0+$/.test(field(name)))],
+    ['the seccomp filter', backend !== 'bwrap' || field('Seccomp') === '2'],
+    ['the limit on data', /^\d+$/.test(limit('Max data size'))],
+    ['the limit on processor time', /^\d+$/.test(limit('Max cpu time'))],
+    ['the limit on open files', limit('Max open files') === '64'],
+    ['the limit on written files', limit('Max file size') === '0'],
+    ['the limit on core files', limit('Max core file size') === '0'],
+  ];
+  return layers.filter(([, holds]) => !holds).map(([name]) => name);
+}

@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { SkillRunError } from '../../errors.ts';
+import { randomHex } from '../../ids.ts';
+import { defaultLimits } from '../../skill/caps.ts';
+import { bareCommand } from './command.ts';
+import { type Diagnosis, diagnose, readSetting } from './diagnose.ts';
+import { type Ground, withJob } from './ground.ts';
+import { type Launched, launch } from './launch.ts';
+import { missingLayers } from './probe-layers.ts';
+import { processTree } from './process-tree.ts';
+import { runTool } from './run.ts';
+import { makeFile } from './tree.ts';
+import type { Backend, ToolRun } from './types.ts';
+
+const patienceMs = 10_000;
+const maxAnswer = 4096;
+
+// Tries what no tool may do, with none of Node's own layers in its way, says how it went, and waits to be
+// looked at until its input ends.
+const canary = `
+const fs = require('node:fs');
+const net = require('node:net');
+process.stdin.once('data', (data) => {
+  const { file, name, port } = JSON.parse(data);
+  let read = false;
+  try { fs.readFileSync(file); read = true; } catch {}
+  let written = false;
+  try { fs.writeFileSync('/in/written', ''); written = true; } catch {}
+  const answer = (reached) =>
+    process.stdout.write(JSON.stringify({ read, written, seen: name in process.env, reached }) + '\\n');
+  net.connect(port, '127.0.0.1').on('connect', () => answer(true)).on('error', () => answer(false));
+});`;
+
+const echo = `process.stdin.on('data', (data) => process.stdout.write(data));`;
+
+/**
+ * Shows that a sandbox holds before anything is trusted to it.
+ *
+ * @throws `link_unavailable` with the reason and what mends it
+ */
+export async function probe(ground: Ground, backend: Backend): Promise<void> {
+  const secret = join(ground.base.path, `secret-${randomHex(8)}`);
+  await makeFile(secret, randomBytes(16));
+  const listener = createServer((socket) => socket.destroy()).unref();
+  try {
+    const port = await listen(listener);
+    const name = `OPENVIBE_CANARY_${randomHex(8)}`;
+    const inside = bareCommand(defaultLimits, 'canary.js');
+    await withJob(ground, toolRun('canary.js', canary), inside, async (command) => {
+      const launched = await launch(command, { [name]: '1' });
+      try {
+        launched.stdin.write(JSON.stringify({ file: secret, name, port }));
+        judge(await firstLine(launched), launched.pid, backend);
+      } finally {
+        launched.kill();
+        await launched.exit;
+      }
+    });
+  } finally {
+    listener.close();
+    await rm(secret, { force: true });
+  }
+  await answersWithAllLayers(ground);
+}
+
+const unwatched = 'the processes inside cannot be watched (is /proc mounted with hidepid?)';
+
+function judge(answer: string, keeper: number, backend: Backend): void {
+  let said: Record<string, unknown>;
+  try {
+    said = JSON.parse(answer) as typeof said;
+  } catch (cause) {
+    throw unavailable({ ...diagnose('', readSetting), reason: 'The canary answered nonsense.' }, cause);
+  }
+  const breaches = ['read', 'written', 'seen', 'reached'].filter((name) => said[name] !== false);
+  if (breaches.length > 0) throw leaks(`a canary inside got out of it (${breaches.join(', ')})`);
+  const tool = processTree(keeper).at(-1);
+  if (tool === undefined || tool.pid === keeper || tool.memBytes === 0) throw leaks(unwatched);
+  const missing = missingLayers(tool.pid, backend);
+  if (missing.length > 0) throw leaks(`it lacks ${missing.join(', ')}`);
+}
+
+async function answersWithAllLayers(ground: Ground): Promise<void> {
+  const nonce = randomHex(16);
+  const end = await runTool(ground, { ...toolRun('echo.js', echo), input: { nonce } });
+  const value = end.kind === 'exited' ? (end.value as { nonce?: unknown } | null) : null;
+  if (value?.nonce === nonce && end.usage.memPeakBytes !== null) return;
+  throw unavailable({
+    reason: 'A tool that only repeats its input did not answer inside the sandbox.',
+    remedy: 'Pass `node`, the path of another Node binary, such as one from nodejs.org.',
+  });
+}
+
+function toolRun(entry: string, code: string): ToolRun {
+  const files = [{ path: entry, bytes: Buffer.from(code) }];
+  return { files, entry, input: {}, limits: defaultLimits, net: 'deny' };
+}
+
+// The first line of stdout. Without one in time: what the keeper complained about, as an error.
+function firstLine({ stdout, stderr, exit }: Launched): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    let complaint = '';
+    const give = (): void => reject(unavailable(diagnose(complaint, readSetting), complaint));
+    const timer = setTimeout(give, patienceMs);
+    stdout.on('data', (chunk: Buffer) => {
+      text = (text + chunk).slice(0, maxAnswer);
+      const end = text.indexOf('\n');
+      if (end === -1) return;
+      clearTimeout(timer);
+      resolve(text.slice(0, end));
+    });
+    stderr.on('data', (chunk: Buffer) => {
+      complaint = (complaint + chunk).slice(0, maxAnswer);
+    });
+    void exit.then(() => {
+      clearTimeout(timer);
+      give();
+    });
+  });
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', () => {
+      resolve((server.address() as { port: number }).port);
+    });
+  });
+}
+
+function leaks(how: string): SkillRunError {
+  return unavailable({
+    reason: `The sandbox does not hold: ${how}.`,
+    remedy: 'Install bubblewrap 0.8 or newer. Run: sudo apt-get install bubblewrap',
+  });
+}
+
+function unavailable({ reason, remedy }: Diagnosis, cause?: unknown): SkillRunError {
+  return new SkillRunError('link_unavailable', `${reason} ${remedy}`, { cause });
+}

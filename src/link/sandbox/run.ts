@@ -1,0 +1,84 @@
+import { maxJsonBytes } from '../../skill/caps.ts';
+import { toolCommand } from './command.ts';
+import { type Ground, withJob } from './ground.ts';
+import { findRefusal } from './job-folder.ts';
+import { type Launched, launch } from './launch.ts';
+import { watchMemory } from './memory-watch.ts';
+import { maxStderrBytes, readStderr } from './output.ts';
+import type { RunEnd, ToolRun } from './types.ts';
+import { type Cause, judge, maxStderrFlood } from './verdict.ts';
+
+/**
+ * Runs a tool once: check, lay out, start, watch, judge, remove.
+ *
+ * @throws `link_unavailable` when the machine could not start it
+ */
+export async function runTool(ground: Ground, run: ToolRun): Promise<RunEnd> {
+  const unused = { stderr: '', usage: { wallMs: 0, cpuMs: null, memPeakBytes: null } };
+  const refusal = findRefusal(run);
+  if (refusal !== undefined) return { kind: 'refused', detail: refusal, ...unused };
+  const inside = toolCommand(ground.node, run.limits, run.entry);
+  return withJob(ground, run, inside, async (command) => {
+    if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
+    const started = performance.now();
+    return follow(await launch(command), run, started);
+  });
+}
+
+async function follow(launched: Launched, run: ToolRun, started: number): Promise<RunEnd> {
+  const { limits } = run;
+  let cause: Cause | undefined;
+  const stop = (why: Cause): void => {
+    if (cause !== undefined) return;
+    cause = why;
+    launched.kill();
+  };
+  const cancel = (): void => stop('cancelled');
+  const isOver = (): boolean => cause !== undefined;
+  const stdout = collect(launched.stdout, maxJsonBytes, maxJsonBytes, isOver, () => stop('output'));
+  const stderr = collect(launched.stderr, maxStderrBytes, maxStderrFlood, isOver, () => stop('stderr'));
+  const timer = setTimeout(() => stop('wall'), Math.max(0, limits.wall_ms - (performance.now() - started)));
+  const watch = watchMemory(launched.pid, limits.mem_bytes, () => stop('memory'));
+  run.signal?.addEventListener('abort', cancel, { once: true });
+  if (run.signal?.aborted) cancel();
+  try {
+    run.onStart?.();
+    launched.stdin.end(JSON.stringify(run.input));
+    const exit = await launched.exit;
+    const seen = watch.seen();
+    const usage = { wallMs: Math.round(performance.now() - started), ...seen };
+    return {
+      ...judge(cause, exit, stdout(), seen, limits),
+      stderr: readStderr(stderr()),
+      usage,
+    };
+  } finally {
+    clearTimeout(timer);
+    watch.stop();
+    run.signal?.removeEventListener('abort', cancel);
+    launched.kill();
+    // The folder may go only when nothing uses it.
+    await launched.exit;
+  }
+}
+
+// Keeps the first `keep` bytes of a stream, reads on to its end, and tells once it is longer than `most`. What
+// comes after the host has ended the run is the keeper's own complaint about that.
+function collect(
+  stream: Launched['stdout'],
+  keep: number,
+  most: number,
+  isOver: () => boolean,
+  onMore: () => void,
+): () => Uint8Array {
+  const kept: Buffer[] = [];
+  let size = 0;
+  stream.on('data', (chunk: Buffer) => {
+    if (isOver()) return;
+    if (size < keep) kept.push(chunk.subarray(0, keep - size));
+    size += chunk.length;
+    if (size > most) onMore();
+  });
+  stream.on('error', () => undefined);
+  return () => Buffer.concat(kept);
+}

@@ -1,0 +1,73 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { build } from 'vite';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { randomHex } from '../../../src/ids.ts';
+import { openSandbox } from '../../../src/link/sandbox/open.ts';
+import { backends, eventually, makeDirectory, processesWith } from './help.ts';
+
+const source = (path: string): string => new URL(path, import.meta.url).pathname;
+let built: Awaited<ReturnType<typeof makeDirectory>>;
+let program: string;
+
+beforeAll(async () => {
+  built = await makeDirectory();
+  program = join(built.path, 'host-program.js');
+  await build({
+    configFile: false,
+    logLevel: 'silent',
+    build: { ssr: source('./host-program.ts'), outDir: built.path, target: 'node20', minify: false },
+  });
+  copyFileSync(source('../../../src/link/sandbox/preload.cjs'), join(built.path, 'preload.cjs'));
+});
+afterAll(() => built[Symbol.asyncDispose]());
+
+describe.each(backends)('a host with the %s backend', (backend) => {
+  it('that is killed leaves no process, and its folder to the next', async () => {
+    await using directory = await makeDirectory();
+    const entry = `orphan-${randomHex(8)}.js`;
+    const host = spawn(process.execPath, [
+      program,
+      backend,
+      directory.path,
+      entry,
+      'setInterval(() => {}, 1000)',
+    ]);
+    expect(await eventually(() => processesWith(`/in/${entry}`).length >= 2)).toBe(true);
+    host.kill('SIGKILL');
+    await once(host, 'exit');
+    expect(await eventually(() => processesWith(`/in/${entry}`).length === 0)).toBe(true);
+    expect(readdirSync(directory.path)).toHaveLength(1);
+    mkdirSync(join(directory.path, 'somebody-elses'));
+
+    const sandbox = await openSandbox({ backend, directory: directory.path });
+    const other = await openSandbox({ backend, directory: directory.path });
+    expect(readdirSync(directory.path)).toHaveLength(3);
+    await Promise.all([sandbox.close(), other.close()]);
+    expect(readdirSync(directory.path)).toEqual(['somebody-elses']);
+  });
+
+  it('needs no privilege', async () => {
+    await using directory = await makeDirectory();
+    const command = [
+      process.execPath,
+      program,
+      backend,
+      directory.path,
+      'main.js',
+      'console.log(process.getuid())',
+    ];
+    if (process.getuid?.() === 0) {
+      chownSync(directory.path, 54_321, 54_321);
+      chmodSync(directory.path, 0o700);
+      command.unshift('setpriv', '--reuid', '54321', '--regid', '54321', '--clear-groups', '--');
+    }
+    const [file = '', ...args] = command;
+    const { stdout } = await promisify(execFile)(file, args, { cwd: '/' });
+    expect(JSON.parse(stdout)).toMatchObject({ kind: 'exited', value: 65_534, stderr: '' });
+    expect(readdirSync(directory.path)).toEqual([]);
+  });
+});

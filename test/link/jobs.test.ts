@@ -6,7 +6,7 @@ import type { JobEngineOptions } from '../../src/link/jobs.ts';
 import { createJobEngine } from '../../src/link/jobs.ts';
 import type { Job, JobEvent } from '../../src/run/wire.ts';
 import { createManualClock } from '../../src/testing/manual-clock.ts';
-import { expectContract } from './contracts.ts';
+import { expectContract } from '../support/contracts.ts';
 import { ann, bob, elsewhere, handExecutor, jobRequest } from './helpers.ts';
 
 const node = { node: 'link-1', provider: null, region: null };

@@ -6,7 +6,7 @@ import type { RunEnd, ToolRun } from '../../src/link/sandbox/types.ts';
 import type { Job, JobRequest } from '../../src/run/wire.ts';
 import { sha256, utf8 } from '../../src/skill/sha256.ts';
 import { createManualClock } from '../../src/testing/manual-clock.ts';
-import { expectContract } from './contracts.ts';
+import { expectContract } from '../support/contracts.ts';
 import {
   ann,
   bob,

@@ -8,7 +8,7 @@ import type { RunEnd, ToolRun } from '../../src/link/sandbox/types.ts';
 import type { LocalRun } from '../../src/link/serve-link.ts';
 import { serveLink } from '../../src/link/serve-link.ts';
 import type { Job } from '../../src/run/wire.ts';
-import { expectContract } from './contracts.ts';
+import { expectContract } from '../support/contracts.ts';
 import {
   ann,
   bob,

@@ -4,12 +4,14 @@ import { startLocalRun } from '../../src/link/local-run.ts';
 import { createRunService } from '../../src/run/run-service.ts';
 import { utf8 } from '../../src/skill/sha256.ts';
 import { readySkills } from '../../src/testing/skills.ts';
-import { expectContract } from './contracts.ts';
+import { expectContract } from '../support/contracts.ts';
 import { ann, jobRequest } from './helpers.ts';
 
 const { document, listing } = readySkills.slugify;
 const [pin] = listing.code as [(typeof listing.code)[number]];
-const resources = [{ mediaId: pin.media_id, sha256: pin.sha256, bytes: utf8(document.resources[0]?.text ?? '') }];
+const resources = [
+  { mediaId: pin.media_id, sha256: pin.sha256, bytes: utf8(document.resources[0]?.text ?? '') },
+];
 const slugify = (title: string) =>
   jobRequest({
     args: { tool: 'slugify', entry: 'slugify.js', input: { title } },

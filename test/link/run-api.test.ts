@@ -4,7 +4,7 @@ import { refusal } from '../../src/link/refusal.ts';
 import { createRunApi } from '../../src/link/run-api.ts';
 import type { Job, StreamTicket } from '../../src/run/wire.ts';
 import { createManualClock } from '../../src/testing/manual-clock.ts';
-import { expectContract, isOfContract } from './contracts.ts';
+import { expectContract, isOfContract } from '../support/contracts.ts';
 import { ann, bob, handExecutor, jobRequest } from './helpers.ts';
 
 const origin = 'http://127.0.0.1:4000';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { differences, type JobField } from '../../src/run/differences.ts';
 import { buildJobRequest, egressOf, idempotencyKey } from '../../src/run/job-request.ts';
 import type { Job } from '../../src/run/wire.ts';
-import { meetsContract } from './support/contracts.ts';
+import { expectContract } from '../support/contracts.ts';
 import { ann, ids, jobIn, parts, requestOf } from './support/jobs.ts';
 
 describe('buildJobRequest', () => {
@@ -11,7 +11,7 @@ describe('buildJobRequest', () => {
     const asked = (['deny', 'openvibe-only', 'public', undefined] as const).map((net) => requestOf({ net }));
     expect(asked.map(({ egress }) => egress)).toEqual(['none', 'openvibe-only', 'public', 'none']);
     for (const request of asked) {
-      meetsContract('job-create-request', request);
+      expectContract('job-create-request', request);
       expect(request.requirements.resources.egress).toBe(request.egress);
       expect(request.requirements.capabilities).toEqual([
         'worker:function',

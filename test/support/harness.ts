@@ -9,6 +9,7 @@ import type { RunService } from '../../src/run/service.ts';
 import type { JobRequest } from '../../src/run/wire.ts';
 import { createManualClock, type ManualClock } from '../../src/testing/manual-clock.ts';
 import { createMockRun, type MockRun, type MockRunOptions } from '../../src/testing/mock-run.ts';
+import { expectContract } from './contracts.ts';
 import { seedSkills } from './skills.ts';
 
 export const ann = { subject: 'usr_01JAB2C3D4E5F6G7H8J9K0MNPQ', project: 'prj_01JAB2C3D4E5F6G7H8J9K0MNPQ' };
@@ -93,15 +94,26 @@ export async function harness(options: HarnessOptions = {}): Promise<Harness> {
 export function runOver(mock: MockRun, clock: ManualClock, ownNodes: readonly string[] = []): RunService {
   return createRunService({
     token: () => token,
-    fetch: mock.fetch,
+    fetch: checked(mock.fetch),
     clock,
     nodes: createNodeDirectory({ fetch: mock.fetch, ownNodes: () => ownNodes, clock }),
   });
 }
 
-/** Gives way until the condition holds; fails when it does not within many turns of the event loop. */
+// Every submit that a test sends is one that the platform's own contract takes.
+function checked(fetch: MockRun['fetch']): MockRun['fetch'] {
+  return async (input, init) => {
+    const request = new Request(input, init);
+    if (request.method === 'POST' && request.url.endsWith('/api/v1/jobs')) {
+      expectContract('job-create-request', await request.clone().json());
+    }
+    return fetch(request);
+  };
+}
+
+/** Gives way until the condition holds; fails when it does not within 10 s, however busy the machine is. */
 export async function until(condition: () => unknown): Promise<void> {
-  for (let turn = 0; turn < 20_000; turn += 1) {
+  for (const begun = performance.now(); performance.now() - begun < 10_000; ) {
     if (await condition()) return;
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -5,8 +5,8 @@ import { createManualClock } from '../../src/testing/manual-clock.ts';
 import type { MockRun, MockRunOptions } from '../../src/testing/mock-run.ts';
 import { createMockRun } from '../../src/testing/mock-run.ts';
 import type { MockEnd } from '../../src/testing/mock-script.ts';
-import { expectContract } from '../link/contracts.ts';
 import { ann, bob, jobRequest } from '../link/helpers.ts';
+import { expectContract } from '../support/contracts.ts';
 
 function setUp(options: MockRunOptions = {}) {
   const clock = createManualClock();

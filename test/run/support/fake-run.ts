@@ -1,5 +1,5 @@
 import type { Job } from '../../../src/run/wire.ts';
-import { meetsContract } from './contracts.ts';
+import { expectContract } from '../../support/contracts.ts';
 
 /** One request as it arrived. */
 export interface Seen {
@@ -65,7 +65,7 @@ function check({ line, headers, body }: Seen, redirect: string): void {
   if (!traceparent.test(headers.get('traceparent') ?? '')) throw new Error('No traceparent.');
   if (line === 'POST /api/v1/jobs') {
     if (headers.get('content-type') !== 'application/json') throw new Error('No JSON body.');
-    meetsContract('job-create-request', body);
+    expectContract('job-create-request', body);
   } else if (body !== undefined) throw new Error(`${line} has a body.`);
 }
 
@@ -78,12 +78,12 @@ export function json(value: unknown, status = 200, headers: Record<string, strin
 
 /** A job as a Run that keeps its contract answers it. */
 export function jobAnswer(job: Job): Response {
-  meetsContract('job', job);
+  expectContract('job', job);
   return json(job);
 }
 
 export function submitAnswer(job: Job, created = true): Response {
-  meetsContract('job-create-result', { created, job });
+  expectContract('job-create-result', { created, job });
   return json({ created, job }, created ? 201 : 200);
 }
 
@@ -94,7 +94,7 @@ export function problem(
   headers: Record<string, string> = {},
 ): Response {
   const body = { type: 'about:blank', title: 'Refused', status, code, ...more };
-  meetsContract('problem', body);
+  expectContract('problem', body);
   return new Response(JSON.stringify(body), {
     status,
     headers: { 'content-type': 'application/problem+json', ...headers },
@@ -129,7 +129,7 @@ export function fakeStream(jobId: string): FakeStream {
     write,
     event: (seq, part) => {
       const event = { job_id: jobId, seq, at: '2026-11-20T10:00:00Z', ...part };
-      meetsContract('job-stream-event', event);
+      expectContract('job-stream-event', event);
       write(`id: ${seq}\nevent: ${String(part.type)}\ndata: ${JSON.stringify(event)}\n\n`);
     },
     close: () => controller?.close(),

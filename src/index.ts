@@ -8,7 +8,7 @@ export {
 export type { AgentLevel, Policy, PolicyAnswer, PolicyStep } from './approval/policy.ts';
 export { type ApprovalRequest, describeApproval } from './approval/request.ts';
 export { type Clock, systemClock } from './clock.ts';
-export { type ErrorCode, isSkillRunError, SkillRunError } from './errors.ts';
+export { type ErrorCode, type ErrorDetails, isSkillRunError, SkillRunError } from './errors.ts';
 export type { ListenerFault, Subscription } from './events.ts';
 export type { Approvals, DecisionResult, Grants } from './gateway/approvals.ts';
 export type { GatewayEvents } from './gateway/events.ts';
@@ -41,9 +41,16 @@ export {
 export { cardLine, netWords } from './menu/words.ts';
 export { type FenceOptions, fence } from './result/fence.ts';
 export { isUntrusted, type Untrusted, untrusted } from './result/untrusted.ts';
-export { createRunClient, type RunClient, type RunClientOptions } from './run/client.ts';
+export {
+  createRunClient,
+  type JobQuery,
+  type RunClient,
+  type RunClientOptions,
+  type StreamQuery,
+} from './run/client.ts';
+export type { StreamEvent } from './run/event-stream.ts';
 export { createNodeDirectory, type NodeDirectory, type NodeDirectoryOptions } from './run/nodes.ts';
-export { RunProblem } from './run/problem.ts';
+export { RunProblem, type RunProblemParts } from './run/problem.ts';
 export { createRunService, type RunServiceOptions } from './run/run-service.ts';
 export type {
   CodeResource,
@@ -54,12 +61,48 @@ export type {
   RunService,
   Tier,
 } from './run/service.ts';
-export type { Diagnostics, Job, JobInput, JobRequest, SubmitAnswer } from './run/wire.ts';
+export type { TokenSource } from './run/token.ts';
+export type {
+  Diagnostics,
+  Egress,
+  Job,
+  JobEvent,
+  JobInput,
+  JobLimits,
+  JobList,
+  JobRequest,
+  JobState,
+  Requirements,
+  StreamTicket,
+  SubmitAnswer,
+  Trust,
+} from './run/wire.ts';
 export type { ArgsError } from './skill/args/args-error.ts';
 export type { ArgsValidator, ArgsVerdict } from './skill/args/compile.ts';
-export { type StandardArgsSchema, standardSchema } from './skill/args/standard.ts';
+export type {
+  ArgsProperty,
+  ArgsSchema,
+  ArrayProperty,
+  Keywords,
+  Scalar,
+  ScalarProperty,
+  ScalarType,
+} from './skill/args/schema.ts';
+export {
+  type StandardArgsSchema,
+  type StandardIssue,
+  type StandardResult,
+  standardSchema,
+} from './skill/args/standard.ts';
 export type { Limits, Net } from './skill/caps.ts';
-export type { SkillDocument, SkillDocumentV1, SkillDocumentV2, SkillTool } from './skill/document.ts';
+export type {
+  SkillDocument,
+  SkillDocumentV1,
+  SkillDocumentV2,
+  SkillRequirements,
+  SkillResource,
+  SkillTool,
+} from './skill/document.ts';
 export { SkillInvalid, type SkillIssue } from './skill/issue.ts';
 export type { Json, JsonObject } from './skill/json.ts';
 export {

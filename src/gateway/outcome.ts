@@ -90,11 +90,9 @@ export const machineOffer: MachineOffer = Object.freeze({
   how: 'Install OpenVibe Link on a machine of yours and turn skills on there: openvibe-link skills on',
 });
 
-type Plain = Exclude<EndStatus, 'completed' | 'no_node'> | 'duplicate_call';
-
 /** Every other way in which a call can end. */
 export interface Ended extends OutcomeBase {
-  readonly status: Plain;
+  readonly status: Exclude<EndStatus, 'completed' | 'no_node'> | 'duplicate_call';
 }
 
 /** What became of one call. Exactly one for every call a model makes. */

@@ -9,20 +9,14 @@ import { requireBaseUrl, requireWhole } from './options.ts';
 import { RunProblem } from './problem.ts';
 import type { RunContext } from './service.ts';
 import type { TokenSource } from './token.ts';
+import type { Diagnostics, Job, JobList, JobRequest, JobState, StreamTicket, SubmitAnswer } from './wire.ts';
 import {
-  type Diagnostics,
   diagnosticsSchema,
-  type Job,
-  type JobList,
-  type JobRequest,
-  type JobState,
   jobListSchema,
   jobSchema,
-  type StreamTicket,
-  type SubmitAnswer,
   streamTicketSchema,
   submitAnswerSchema,
-} from './wire.ts';
+} from './wire-schemas.ts';
 
 /** How a Run is reached. */
 export interface RunClientOptions extends HttpOptions {

@@ -26,7 +26,7 @@ export function differences(request: JobRequest, job: Job, person: Person): read
     artifact: job.artifact !== null && canonicalJson(job.artifact) === canonicalJson(request.artifact),
     inputs: sameInputs(request.inputs, job.inputs),
     egress: job.egress === request.egress,
-    limits: canonicalJson(job.limits) === canonicalJson(request.limits),
+    limits: canonicalJson({ ...job.limits }) === canonicalJson({ ...request.limits }),
     idempotency_key: job.idempotency_key === request.idempotency_key,
   };
   return (Object.keys(same) as JobField[]).filter((field) => !same[field]);

@@ -4,7 +4,8 @@ import { parseJson } from '../skill/json.ts';
 import { invalidAnswer } from './body.ts';
 import { withDeadline } from './deadline.ts';
 import { RunUnreachable } from './unreachable.ts';
-import { type JobEvent, jobEventSchema } from './wire.ts';
+import type { JobEvent } from './wire.ts';
+import { jobEventSchema } from './wire-schemas.ts';
 
 /** One event of a job's stream, with the id to resume after it. */
 export interface StreamEvent {

@@ -1,13 +1,13 @@
 import { SkillRunError } from '../errors.ts';
 import { parseJson } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
-import { problemSchema } from './wire.ts';
+import { problemSchema } from './wire-schemas.ts';
 
 // Run's own rule of what may be retried: 500 is not among them.
 const retryableStatus: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
 
 /** What a {@link RunProblem} is made from. */
-interface ProblemParts {
+export interface RunProblemParts {
   status: number;
   problem: string;
   title?: string | undefined;
@@ -34,7 +34,7 @@ export class RunProblem extends SkillRunError {
   /** Milliseconds that the service asked to wait, where it did. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(what: string, parts: ProblemParts) {
+  constructor(what: string, parts: RunProblemParts) {
     super('run_problem', `${what}: refused with status ${parts.status}, ${parts.problem}.`, {
       retryable: retryableStatus.has(parts.status),
     });

@@ -1,4 +1,3 @@
-import * as z from 'zod/mini';
 import type { Json, JsonObject } from '../skill/json.ts';
 
 // The messages of Run, as its released contracts state them. Fields that a newer Run may add are dropped.
@@ -13,24 +12,26 @@ export type JobState = 'queued' | 'placed' | 'running' | 'succeeded' | 'failed' 
 /** How far Run trusts a node: a person's own machine is `user-owned`, the pool `first-party`. */
 export type Trust = 'first-party' | 'user-owned' | 'partner' | 'community' | 'external';
 
-const ulid = '[0-9A-HJKMNP-TV-Z]{26}';
-const id = (prefix: string) => z.string().check(z.regex(new RegExp(`^${prefix}_${ulid}$`)));
-const time = z.string().check(z.maxLength(64));
-const count = z.number().check(z.int(), z.gte(0));
-
-const input = z.object({
-  name: z.string().check(z.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)),
-  media_id: id('med'),
-  sha256: z.string().check(z.regex(/^[0-9a-f]{64}$/)),
-  size_bytes: z.optional(count),
-});
-const limits = z.object({ wall_ms: count, cpu_ms: count, mem_bytes: count });
-const state = z.enum(['queued', 'placed', 'running', 'succeeded', 'failed', 'cancelled', 'expired']);
-
 /** A file a job starts with, pinned by its sha256. */
-export type JobInput = z.infer<typeof input>;
+export interface JobInput {
+  /** `^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`. */
+  name: string;
+  /** `med_<ULID>`. */
+  media_id: string;
+  /** 64 lower-case hex digits. */
+  sha256: string;
+  size_bytes?: number | undefined;
+}
+
 /** What a job may use; all three are required, each at least 1. */
-export type JobLimits = z.infer<typeof limits>;
+export interface JobLimits {
+  /** Milliseconds. */
+  wall_ms: number;
+  /** Milliseconds of processor time. */
+  cpu_ms: number;
+  /** Bytes. */
+  mem_bytes: number;
+}
 
 /** `platform.workload-requirements@1`, as far as this library uses it. */
 export interface Requirements {
@@ -58,117 +59,101 @@ export interface JobRequest {
 }
 
 /** A job as Run answers it. Everything textual in it is a node's or Run's: untrusted. */
-export const jobSchema = z.object({
-  id: id('job'),
-  project_id: id('prj'),
-  requester: z.object({ type: z.string().check(z.maxLength(32)), id: z.string().check(z.maxLength(64)) }),
-  state,
-  class: z.string(),
-  artifact: z.nullable(z.object({ name: z.string(), version: z.string() })),
-  inputs: z.array(input).check(z.maxLength(32)),
-  limits,
-  ttl_ms: count,
-  egress: z.enum(['none', 'public', 'openvibe-only']),
-  requirements: z.unknown(),
-  idempotency_key: z.nullable(z.string().check(z.maxLength(128))),
-  placement: z.nullable(
-    z.object({
-      node: z.string().check(z.minLength(1), z.maxLength(128)),
-      provider: z.nullable(z.string().check(z.maxLength(128))),
-      region: z.nullable(z.string().check(z.maxLength(64))),
-    }),
-  ),
-  timings: z.object({
-    created_at: time,
-    placed_at: z.nullable(time),
-    started_at: z.nullable(time),
-    finished_at: z.nullable(time),
-  }),
-  exit: z.nullable(
-    z.object({
-      reason: z.enum(['exited', 'cancelled', 'ttl', 'limit', 'stopped', 'failed']),
-      code: z.nullable(z.number()),
-    }),
-  ),
-  result: z.custom<Json>((value) => value !== undefined),
-  usage: z.object({
-    seconds: z.number().check(z.gte(0)),
-    wall_ms: count,
-    cpu_ms: z.nullable(count),
-    mem_peak_bytes: z.nullable(count),
-  }),
-  error: z.nullable(
-    z.object({
-      code: z.string().check(z.regex(/^run\.[a-z0-9_]+(\.[a-z0-9_]+)*$/), z.maxLength(128)),
-      detail: z.nullable(z.string().check(z.maxLength(1024))),
-    }),
-  ),
-});
-/** A job as Run answers it. */
-export type Job = z.infer<typeof jobSchema>;
+export interface Job {
+  /** `job_<ULID>`. */
+  id: string;
+  project_id: string;
+  requester: { type: string; id: string };
+  state: JobState;
+  class: string;
+  artifact: { name: string; version: string } | null;
+  inputs: JobInput[];
+  limits: JobLimits;
+  /** Milliseconds. */
+  ttl_ms: number;
+  egress: Egress;
+  requirements: unknown;
+  idempotency_key: string | null;
+  placement: { node: string; provider: string | null; region: string | null } | null;
+  /** RFC 3339. */
+  timings: {
+    created_at: string;
+    placed_at: string | null;
+    started_at: string | null;
+    finished_at: string | null;
+  };
+  exit: {
+    reason: 'exited' | 'cancelled' | 'ttl' | 'limit' | 'stopped' | 'failed';
+    code: number | null;
+  } | null;
+  /** Null unless `succeeded`. */
+  result: Json;
+  usage: {
+    /** Metered seconds. */
+    seconds: number;
+    /** Milliseconds. */
+    wall_ms: number;
+    /** Milliseconds. */
+    cpu_ms: number | null;
+    /** Bytes. */
+    mem_peak_bytes: number | null;
+  };
+  /** Present exactly when `failed` or `expired`. */
+  error: { code: string; detail: string | null } | null;
+}
 
-/** The answer to a submit: `created` is false for an idempotent repeat. */
-export const submitAnswerSchema = z.object({ created: z.boolean(), job: jobSchema });
 /** The answer to a submit. */
-export type SubmitAnswer = z.infer<typeof submitAnswerSchema>;
+export interface SubmitAnswer {
+  /** False for an idempotent repeat. */
+  created: boolean;
+  job: Job;
+}
 
 /** One page of jobs. */
-export const jobListSchema = z.object({ jobs: z.array(jobSchema), next_cursor: z.nullable(z.string()) });
-/** One page of jobs. */
-export type JobList = z.infer<typeof jobListSchema>;
+export interface JobList {
+  jobs: Job[];
+  next_cursor: string | null;
+}
 
 /** A ticket for one read of a job's stream: 2 minutes, single use. */
-export const streamTicketSchema = z.object({
-  ticket: z.string().check(z.maxLength(4096), z.regex(/^[\w-]+\.[\w-]+\.[\w-]+$/)),
-  expires_at: time,
-  expires_in: count,
-  stream_url: z.string().check(z.maxLength(2048)),
-  job_id: id('job'),
-});
-/** A ticket for one read of a job's stream. */
-export type StreamTicket = z.infer<typeof streamTicketSchema>;
+export interface StreamTicket {
+  ticket: string;
+  /** RFC 3339. */
+  expires_at: string;
+  /** Seconds. */
+  expires_in: number;
+  stream_url: string;
+  job_id: string;
+}
 
 /** One event of a job's stream. */
-export const jobEventSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('output'), job_id: id('job'), seq: count, at: time, chunk: z.string() }),
-  z.object({ type: z.literal('state'), job_id: id('job'), seq: count, at: time, state }),
-  z.object({ type: z.literal('end'), job_id: id('job'), seq: count, at: time, state }),
-]);
-/** One event of a job's stream. */
-export type JobEvent = z.infer<typeof jobEventSchema>;
+export type JobEvent = {
+  job_id: string;
+  /** May start again after the server did. */
+  seq: number;
+  /** RFC 3339. */
+  at: string;
+} & ({ type: 'output'; chunk: string } | { type: 'state' | 'end'; state: JobState });
 
 /** RFC 9457 `application/problem+json`, as Run sends it. */
-export const problemSchema = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.number(),
-  code: z.string(),
-  detail: z.optional(z.string()),
-  instance: z.optional(z.string()),
-  request_id: z.optional(z.string()),
-  trace_id: z.optional(z.string()),
-  errors: z.optional(z.array(z.object({ path: z.optional(z.string()), message: z.string() }))),
-});
-/** An RFC 9457 problem. */
-export type Problem = z.infer<typeof problemSchema>;
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  code: string;
+  detail?: string | undefined;
+  instance?: string | undefined;
+  request_id?: string | undefined;
+  trace_id?: string | undefined;
+  errors?: { path?: string | undefined; message: string }[] | undefined;
+}
 
 /** What a job tells the person beyond its result (ours: `GET /api/v1/jobs/:id/diagnostics`). */
-export const diagnosticsSchema = z.object({
-  // 16 KiB of which each character may have been written as \u{hex}.
-  stderr: z.string().check(z.maxLength(16_384 * 10)),
-  targets: z
-    .array(
-      z.object({
-        host: z.string().check(z.maxLength(1024)),
-        port: count,
-        allowed: z.boolean(),
-        bytes: count,
-      }),
-    )
-    .check(z.maxLength(1024)),
-});
-/** What a job tells the person beyond its result. */
-export type Diagnostics = z.infer<typeof diagnosticsSchema>;
+export interface Diagnostics {
+  stderr: string;
+  /** The network targets that the tool tried. */
+  targets: { host: string; port: number; allowed: boolean; bytes: number }[];
+}
 
 /** Whether a job's state never changes again. */
 export function isEnd(value: JobState): boolean {

@@ -1,9 +1,9 @@
 // The contract's own numbers (actor.skill@2, ADR-060), each in one place.
 
-/** The three networks a tool can declare, from the narrowest to the widest. */
-export const nets = ['deny', 'openvibe-only', 'public'] as const;
 /** The network a tool may reach. */
-export type Net = (typeof nets)[number];
+export type Net = 'deny' | 'openvibe-only' | 'public';
+/** The networks a tool can declare, from the narrowest to the widest. */
+export const nets: readonly Net[] = ['deny', 'openvibe-only', 'public'];
 
 /** What one run of a tool may use. */
 export interface Limits {

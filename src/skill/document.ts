@@ -1,128 +1,82 @@
-import * as z from 'zod/mini';
-import {
-  form,
-  integrity,
-  resourcePath,
-  slug,
-  text,
-  toolName,
-  uniqueList,
-  userId,
-  version,
-} from './fields.ts';
+import type { Net } from './caps.ts';
 import type { Json } from './json.ts';
 
-// `actor.skill@1` and `@2` field by field. The rules that join two fields are in document-rules.ts.
+// Skill documents as their authors write them: defaults are not filled in. The bounds are in document-schema.ts.
 
-const kindsOfBoth = [
-  'codes.task',
-  'actor.action',
-  'computer.run',
-  'computer.write',
-  'computer.input',
-  'computer.browser',
-  'computer.desk',
-  'robot.move',
-  'space',
-  'publish',
-  'post',
-  'send',
-  'install',
-  'routine',
-  'money',
-  'device.camera',
-  'device.location',
-  'device.notify',
-] as const;
+interface DocumentBase {
+  /** Its name in the registry: 1 to 64 lower-case letters, digits and hyphens. */
+  slug: string;
+  /** What a person reads on its card, 1 to 80 characters. */
+  name: string;
+  /** When to use it, 1 to 280 characters. */
+  description: string;
+  /** `major.minor.patch`. */
+  version: string;
+  /** Markdown, 1 to 20000 characters: guidance that grants nothing. */
+  instructions: string;
+  requires?: SkillRequirements | undefined;
+  /** An SPDX licence id. */
+  license?: string | undefined;
+  /** Who the document says wrote it: a claim. */
+  author?: { subject: string; name?: string | undefined } | undefined;
+  /** RFC 3339; not hashed. */
+  created_at?: string | undefined;
+  /** sha256 over the canonical JSON, 64 lower-case hex digits. */
+  integrity: { alg: 'sha256'; hash: string };
+}
 
-const host = form(/^(?=.{1,253}$)([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/, 253);
-const app = form(/^[a-z][a-z0-9._-]{0,63}$/, 64);
-
-const requires = <const Kinds extends readonly string[]>(kinds: Kinds) =>
-  z.strictObject({
-    kinds: z.optional(uniqueList(z.enum(kinds), kinds.length)),
-    apps: z.optional(uniqueList(app, 20)),
-    hosts: z.optional(uniqueList(host, 20)),
-  });
-
-const common = {
-  slug,
-  name: text(1, 80),
-  description: text(1, 280),
-  version,
-  instructions: text(1, 20_000),
-  license: z.optional(text(1, 64)),
-  author: z.optional(z.strictObject({ subject: userId, name: z.optional(text(1, 80)) })),
-  created_at: z.optional(z.iso.datetime({ offset: true })),
-  integrity,
-};
-
-const textTypes = ['text/markdown', 'text/plain', 'application/json', 'text/csv'] as const;
-const textExtensions = ['md', 'txt', 'json', 'csv'] as const;
+/** What a skill may ask an agent to do. It grants nothing. */
+export interface SkillRequirements {
+  /** Kinds of act, such as `skill.run`. */
+  kinds?: string[] | undefined;
+  /** Connected apps. */
+  apps?: string[] | undefined;
+  /** Web hosts. */
+  hosts?: string[] | undefined;
+}
 
 /** `actor.skill@1`: instructions and text. */
-export const documentV1 = z.strictObject({
-  skill: z.literal('actor.skill@1'),
-  ...common,
-  resources: z.optional(
-    z
-      .array(
-        z.strictObject({
-          path: resourcePath(textExtensions),
-          media_type: z.enum(textTypes),
-          text: text(0, 20_000),
-        }),
-      )
-      .check(z.maxLength(10)),
-  ),
-  requires: z.optional(requires(kindsOfBoth)),
-  runs: z.literal('prompt'),
-});
-
-const tool = z.strictObject({
-  name: toolName,
-  description: text(1, 200),
-  language: z.literal('javascript'),
-  entry: resourcePath(['js']),
-  // Its own meta-schema reads it: args/meta.ts.
-  args: z.custom<Json>((value) => value !== undefined, {
-    error: 'Must be present.',
-    params: { rule: 'type' },
-  }),
-  net: z.optional(z.enum(['deny', 'openvibe-only', 'public'])),
-  limits: z.optional(
-    z.strictObject({
-      wall_ms: z.optional(z.int().check(z.gte(1), z.lte(30_000))),
-      mem_bytes: z.optional(z.int().check(z.gte(1), z.lte(268_435_456))),
-    }),
-  ),
-});
+export interface SkillDocumentV1 extends DocumentBase {
+  skill: 'actor.skill@1';
+  resources?: SkillResource[] | undefined;
+  runs: 'prompt';
+}
 
 /** `actor.skill@2`: as @1, or with code that runs in a sandbox. */
-export const documentV2 = z.strictObject({
-  skill: z.literal('actor.skill@2'),
-  ...common,
-  resources: z.optional(
-    z
-      .array(
-        z.strictObject({
-          path: resourcePath([...textExtensions, 'js']),
-          media_type: z.enum([...textTypes, 'text/javascript']),
-          text: text(0, 65_536),
-        }),
-      )
-      .check(z.maxLength(10)),
-  ),
-  tools: z.optional(z.array(tool).check(z.minLength(1), z.maxLength(5))),
-  requires: z.optional(requires([...kindsOfBoth, 'skill.run'])),
-  runs: z.enum(['prompt', 'sandbox']),
-});
+export interface SkillDocumentV2 extends DocumentBase {
+  skill: 'actor.skill@2';
+  resources?: SkillResource[] | undefined;
+  /** 1 to 5, exactly when `runs` is `sandbox`. */
+  tools?: SkillTool[] | undefined;
+  runs: 'prompt' | 'sandbox';
+}
 
-/** A skill document of `actor.skill@1`, as its author wrote it. */
-export type SkillDocumentV1 = z.infer<typeof documentV1>;
-/** A skill document of `actor.skill@2`, as its author wrote it. */
-export type SkillDocumentV2 = z.infer<typeof documentV2>;
-/** A skill document, as its author wrote it: defaults are not filled in. */
+/** Text that belongs to a skill. A `.js` one is code. */
+export interface SkillResource {
+  /** A relative path without `..`, ending in `.md`, `.txt`, `.json`, `.csv` or (only @2) `.js`. */
+  path: string;
+  /** `text/javascript` exactly for `.js`. */
+  media_type: 'text/markdown' | 'text/plain' | 'application/json' | 'text/csv' | 'text/javascript';
+  /** At most 64 KiB; at most 20000 characters where it is not code. */
+  text: string;
+}
+
+/** One tool of a sandbox skill. */
+export interface SkillTool {
+  /** `^[a-z][a-z0-9_]{0,31}$`. */
+  name: string;
+  /** 1 to 200 characters. */
+  description: string;
+  language: 'javascript';
+  /** The path of one of the skill's own `.js` resources. */
+  entry: string;
+  /** Its input as a JSON Schema subset. */
+  args: Json;
+  /** Default `deny`. */
+  net?: Net | undefined;
+  /** Defaults 10000 ms and 134217728 bytes. */
+  limits?: { wall_ms?: number | undefined; mem_bytes?: number | undefined } | undefined;
+}
+
+/** A skill document, of either version. */
 export type SkillDocument = SkillDocumentV1 | SkillDocumentV2;
-/** One tool of a sandbox skill, as its author wrote it. */
-export type SkillTool = NonNullable<SkillDocumentV2['tools']>[number];

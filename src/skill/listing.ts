@@ -8,6 +8,39 @@ import { fromZodIssues } from './zod-issues.ts';
 
 // Ours, from ADR-060: the registry publishes no schema of a listing yet. This file is the one to change.
 
+/** What the registry says of one skill version: who published it, what its scan found, which code it pins. */
+export type SkillListing = {
+  slug: string;
+  version: string;
+  /** The document's own. */
+  integrity: { alg: 'sha256'; hash: string };
+  publisher?: { subject: string; name?: string | undefined } | undefined;
+  scan: { verdict: Verdict; findings: ScanFinding[] };
+  status: 'listed' | 'retired';
+} & (
+  | { listing: 'actor.skill-listing@1' }
+  | {
+      listing: 'actor.skill-listing@2';
+      /** Each code resource of the document, by its path. */
+      code?: { name: string; media_id: string; sha256: string }[] | undefined;
+    }
+);
+
+/** One thing the registry's scan found. The texts are the registry's. */
+export interface ScanFinding {
+  rule: string;
+  severity: 'fail' | 'flag';
+  message: string;
+  /** The tool that it is about, where it is about one. */
+  tool?: string | undefined;
+  path?: string | undefined;
+  /** From 1. */
+  line?: number | undefined;
+}
+
+/** The scan's verdict. */
+export type Verdict = 'clean' | 'flagged' | 'failed';
+
 const finding = z.strictObject({
   rule: text(1, 80),
   severity: z.enum(['fail', 'flag']),
@@ -29,7 +62,7 @@ const common = {
   status: z.enum(['listed', 'retired']),
 };
 
-const listingSchema = z.discriminatedUnion('listing', [
+const listingSchema: z.ZodMiniType<SkillListing> = z.discriminatedUnion('listing', [
   z.strictObject({ listing: z.literal('actor.skill-listing@1'), ...common }),
   z.strictObject({
     listing: z.literal('actor.skill-listing@2'),
@@ -41,13 +74,6 @@ const listingSchema = z.discriminatedUnion('listing', [
     ),
   }),
 ]);
-
-/** What the registry says of one skill version: who published it, what its scan found, which code it pins. */
-export type SkillListing = z.infer<typeof listingSchema>;
-/** One thing the registry's scan found. The texts are the registry's. */
-export type ScanFinding = z.infer<typeof finding>;
-/** The scan's verdict. */
-export type Verdict = SkillListing['scan']['verdict'];
 
 /** The longest listing that is read, in UTF-16 code units. */
 export const maxListingLength = 2_000_000;
@@ -88,7 +114,7 @@ export async function acknowledgementOf(listing: unknown): Promise<string> {
       version,
       hash: integrity.hash,
       verdict: scan.verdict,
-      findings: scan.findings.map((found) => canonicalJson(found as Json)).sort(),
+      findings: scan.findings.map((found) => canonicalJson({ ...found } as Json)).sort(),
       code: code.map(({ name, sha256: pin }) => canonicalJson({ name, sha256: pin })).sort(),
     }),
   );

@@ -1,6 +1,7 @@
 import { hashDocument } from './canonical.ts';
-import { documentV1, documentV2, type SkillDocument } from './document.ts';
+import type { SkillDocument } from './document.ts';
 import { checkRules } from './document-rules.ts';
+import { documentV1, documentV2 } from './document-schema.ts';
 import { SkillInvalid, type SkillIssue } from './issue.ts';
 import { deepFreeze, type Json, parseJson } from './json.ts';
 import { fromZodIssues, maxIssues } from './zod-issues.ts';

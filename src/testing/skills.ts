@@ -1,14 +1,11 @@
-import type { SkillDocumentV2 } from '../skill/document.ts';
+import type { SkillDocumentV2, SkillResource, SkillTool } from '../skill/document.ts';
 import { deepFreeze } from '../skill/json.ts';
 import type { SkillListing } from '../skill/listing.ts';
 
-type With<T, Keys extends keyof T> = T & { [Key in Keys]-?: NonNullable<T[Key]> };
-type CodeListing = Extract<SkillListing, { listing: 'actor.skill-listing@2' }>;
-
 /** A sandbox skill as a person has it installed. */
 export interface ReadySkill {
-  readonly document: With<SkillDocumentV2, 'resources' | 'tools'>;
-  readonly listing: With<CodeListing, 'code'>;
+  readonly document: SkillDocumentV2 & { resources: SkillResource[]; tools: SkillTool[] };
+  readonly listing: SkillListing & { code: { name: string; media_id: string; sha256: string }[] };
   /** Where the scan flagged it: the person's acknowledgement. */
   readonly acknowledged?: string;
 }

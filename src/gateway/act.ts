@@ -5,7 +5,7 @@ import { isStepEnd } from '../step/transitions.ts';
 import { moveOn } from './attempt.ts';
 import { claim } from './claim.ts';
 import type { GatewayContext } from './context.ts';
-import { type Move, newLease, runContext, type Unknown } from './move.ts';
+import { closed, type Move, newLease, type Unknown } from './move.ts';
 import { load, save } from './record.ts';
 
 /** Where a step stands after this process has done what it could. */
@@ -24,13 +24,14 @@ const leasePollMs = 250;
  */
 export async function act(context: GatewayContext, id: string, cancelled: AbortSignal): Promise<Acted> {
   const cancelJob = once((target, job) => requestCancel(context, target, job));
-  const move: Move = { context, cancelled, holder: randomHex(8), cancelJob };
+  const move: Move = { context, cancelled, holder: randomHex(8), unsent: new Set(), cancelJob };
   for (;;) {
     const step = await load(context, id);
     if (step === undefined)
       return { kind: 'unknown', code: 'step-missing', message: 'The record of the step is gone.' };
     if (isStepEnd(step.state)) return { kind: 'ended', step };
     if (step.state === 'pending') return { kind: 'pending', step };
+    if (context.closing.aborted) return closed;
     if (step.state === 'approved') {
       await claim(move, step);
     } else if (step.state === 'submitting' && step.lease?.holder !== move.holder) {
@@ -45,7 +46,7 @@ export async function act(context: GatewayContext, id: string, cancelled: AbortS
 // Another process submits it: wait for that, and take over when its lease has run out.
 async function takeOver({ context, holder }: Move, step: StepRecord): Promise<void> {
   if (step.lease !== null && context.clock.now() < step.lease.until) {
-    await context.clock.sleep(leasePollMs, context.closing);
+    await context.clock.sleep(leasePollMs, AbortSignal.any([context.closing]));
   } else {
     await save(context, step, { lease: newLease(context, holder) });
   }
@@ -61,7 +62,8 @@ function once(cancel: (target: Target, job: string) => void): Move['cancelJob'] 
 }
 
 function requestCancel(context: GatewayContext, { service }: Target, job: string): void {
-  service.cancel(job, runContext(context)).catch((error: unknown) => {
+  // Without the gateway's own signal: closing it right after an abort does not take the request back.
+  service.cancel(job, { person: context.person }).catch((error: unknown) => {
     context.events.emit('fault', { step: null, error });
   });
 }

@@ -89,7 +89,8 @@ async function fetchAgain(context: GatewayContext, step: StepRecord): Promise<{ 
   }
 }
 
-function jobOf(step: StepRecord): { job?: JobSummary } {
+/** What the record itself says of the step's job. */
+export function jobOf(step: StepRecord): { job?: JobSummary } {
   const attempt = step.attempts.findLast((one) => one.job !== null);
   if (attempt === undefined || attempt.job === null) return {};
   const unknown = { node: null, wallMs: 0, cpuMs: null, memPeakBytes: null, seconds: 0, exit: null };

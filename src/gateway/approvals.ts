@@ -5,7 +5,7 @@ import { isId } from '../ids.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { Grant } from '../store/grant.ts';
 import { requestFor } from './ask.ts';
-import type { GatewayContext } from './context.ts';
+import { type GatewayContext, requireOpen } from './context.ts';
 import { applyDecision } from './decide.ts';
 import type { Drives } from './drive.ts';
 import { pendingSteps } from './open.ts';
@@ -51,6 +51,7 @@ export function createApprovals(context: GatewayContext, drives: Drives): Approv
     decision: Decision,
     digest?: string,
   ): Promise<DecisionResult> => {
+    requireOpen(context);
     const step = await find(context, stepId);
     if (by !== context.person.subject) {
       throw new SkillRunError(
@@ -63,6 +64,7 @@ export function createApprovals(context: GatewayContext, drives: Drives): Approv
   };
   return {
     async pending() {
+      requireOpen(context);
       return Promise.all((await pendingSteps(context)).map((step) => requestFor(context, step)));
     },
     approve: async (stepId, { by, digest, always, reason }) => {
@@ -73,6 +75,7 @@ export function createApprovals(context: GatewayContext, drives: Drives): Approv
     },
     deny: async (stepId, { by, reason }) => decide(stepId, by, { decision: 'deny', ...said(reason) }),
     async cancel(stepId) {
+      requireOpen(context);
       await drives.cancel(await find(context, stepId));
     },
   };
@@ -94,8 +97,13 @@ export async function find(context: GatewayContext, stepId: string): Promise<Ste
 export function createGrants(context: GatewayContext): Grants {
   const { store, scope, events } = context;
   return {
-    list: () => store.grants.list(scope),
+    async list() {
+      requireOpen(context);
+      return store.grants.list(scope);
+    },
     async revoke(grantId) {
+      requireOpen(context);
+      if (!isId('grt', grantId)) return false;
       await audit(context, 'revoke', undefined, { by: context.person.subject, status: grantId });
       const removed = await store.grants.remove(grantId, scope);
       if (removed) events.emit('grant-revoked', { grant: grantId });

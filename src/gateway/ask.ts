@@ -5,6 +5,7 @@ import { planPlacement } from '../run/place.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { GatewayContext } from './context.ts';
 import { applyDecision, cancelStep } from './decide.ts';
+import { runContext } from './move.ts';
 import { load } from './record.ts';
 
 /** A step as the person has to see it, with where it would run now. */
@@ -18,7 +19,7 @@ async function whereInWords(context: GatewayContext, step: StepRecord): Promise<
   try {
     const plan = await planPlacement(context.services, {
       net: step.run.net,
-      context: { person: context.person, signal: context.closing },
+      context: runContext(context),
     });
     const places = plan.targets.map(({ tier, nodes }) => {
       const names = nodes

@@ -5,8 +5,13 @@ import { RunProblem } from '../run/problem.ts';
 import type { Job } from '../run/wire.ts';
 import type { StepEnd } from '../step/end.ts';
 import type { StepAttempt, StepRecord } from '../step/record.ts';
+import { isStepEnd } from '../step/transitions.ts';
+import type { GatewayContext } from './context.ts';
+import { cancelStep } from './decide.ts';
 import { followJob, takeBack } from './job.ts';
 import {
+  closed,
+  isCancelled,
   type Move,
   newLease,
   requestOf,
@@ -17,13 +22,7 @@ import {
   withLast,
 } from './move.ts';
 import { summaryOf } from './outcome.ts';
-import { audit, finish, save } from './record.ts';
-
-const closed: Unknown = {
-  kind: 'unknown',
-  code: 'closed',
-  message: 'The gateway was closed. The step can be resumed.',
-};
+import { audit, finish, load, save } from './record.ts';
 
 /** The next thing to do for a claimed step. `undefined`: the step has changed, look again. */
 export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | undefined> {
@@ -51,13 +50,13 @@ export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | un
   }
 }
 
-async function nextAttempt({ context, cancelled, holder }: Move, step: StepRecord): Promise<undefined> {
-  if (cancelled.aborted) {
-    const message = 'Cancelled before any node had it. Nothing ran.';
-    await finish(context, step, 'ended', { status: 'cancelled', executed: false, message }, 'cancel');
+async function nextAttempt(move: Move, step: StepRecord): Promise<undefined> {
+  const { context, holder } = move;
+  const { target, failures } = await untried(context, step);
+  if (isCancelled(move, step)) {
+    await cancelStep(context, step, 'cancelled', 'Cancelled before any node had it. Nothing ran.');
     return;
   }
-  const { target, failures } = await untried(context, step);
   if (target === undefined) {
     const reasons = failures.map(({ error }) => error.message);
     const lookedUp = failures.every(({ error }) => error.code === 'link_unavailable');
@@ -77,20 +76,29 @@ async function nextAttempt({ context, cancelled, holder }: Move, step: StepRecor
   const key = idempotencyKey(step.id, step.attempts.length + 1);
   const attempt = { service: target.service.id, tier: target.tier, key, job: null, state: 'open' } as const;
   await audit(context, 'submit', step, { job: key });
-  await save(context, step, {
+  const recorded = await save(context, step, {
     state: 'submitting',
     attempts: [...step.attempts, attempt],
     lease: newLease(context, holder),
   });
+  if (recorded === undefined) await audit(context, 'conflict', step);
+  else move.unsent.add(key);
 }
 
 async function submit(
   move: Move,
   step: StepRecord,
   attempt: StepAttempt,
-  { service }: Target,
+  target: Target,
 ): Promise<Unknown | undefined> {
   const { context } = move;
+  const { service } = target;
+  // Only what this move sends for the first time can be said never to have been sent.
+  const first = move.unsent.delete(attempt.key);
+  if (isCancelled(move, step)) {
+    await finish(context, step, 'ended', cancelledUnanswered(first), 'cancel');
+    return undefined;
+  }
   const request = requestOf(step, attempt);
   let job: Job;
   try {
@@ -100,28 +108,57 @@ async function submit(
       await save(context, step, { attempts: withLast(step, { state: 'unplaced' }) });
       return undefined;
     }
-    // A refusal of the caller is a proof that nothing was made of it; anything else is not.
-    if (error instanceof RunProblem && error.status >= 400 && error.status < 500 && error.status !== 409) {
+    // The refusal of a first submit is a proof that nothing was made of it; anything else is not.
+    if (first && error instanceof RunProblem && isRefusal(error)) {
       await finish(context, step, 'ended', refusal(error));
       return undefined;
     }
     await save(context, step, { lease: null });
     throw error;
   }
-  const submitted = await save(context, step, {
-    state: 'submitted',
-    attempts: withLast(step, { job: job.id }),
-    lease: null,
-  });
-  if (submitted === undefined) return undefined;
-  const { id: serviceId } = service;
+  const submitted = await noteJob(context, step, attempt, job.id);
+  if (submitted === undefined) {
+    const now = await load(context, step.id);
+    if (now !== undefined && isStepEnd(now.state)) move.cancelJob(target, job.id);
+    return undefined;
+  }
   context.events.emit('step-submitted', {
     step: summaryOf(submitted),
     job: job.id,
     tier: attempt.tier,
-    service: serviceId,
+    service: service.id,
   });
   return undefined;
+}
+
+// Over a cancel that was noted while the submit was on its way, so that the job to cancel is known.
+async function noteJob(
+  context: GatewayContext,
+  step: StepRecord,
+  attempt: StepAttempt,
+  job: string,
+): Promise<StepRecord | undefined> {
+  for (let at: StepRecord | undefined = step; at !== undefined; at = await load(context, at.id)) {
+    const last = at.attempts.at(-1);
+    if (at.state !== 'submitting' || last?.key !== attempt.key || last.job !== null) return undefined;
+    const attempts = withLast(at, { job });
+    const submitted = await save(context, at, { state: 'submitted', attempts, lease: null });
+    if (submitted !== undefined) return submitted;
+  }
+  return undefined;
+}
+
+function cancelledUnanswered(unsent: boolean): Omit<StepEnd, 'at'> {
+  if (unsent) {
+    return { status: 'cancelled', executed: false, message: 'Cancelled before it was sent. Nothing ran.' };
+  }
+  const message =
+    'Cancelled after a submit that was never answered: whether it ran is not known. It was not sent again.';
+  return { status: 'cancelled', executed: 'unknown', message };
+}
+
+function isRefusal({ status, retryable }: RunProblem): boolean {
+  return status >= 400 && status < 500 && status !== 409 && !retryable;
 }
 
 function refusal(error: RunProblem): Omit<StepEnd, 'at'> {

@@ -3,7 +3,7 @@ import type { StepRecord } from '../step/record.ts';
 import { grantKeyOf, grantScopeOf } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
 import { cancelStep, expireIfDue } from './decide.ts';
-import { type Move, newLease } from './move.ts';
+import { isCancelled, type Move, newLease } from './move.ts';
 import { summaryOf } from './outcome.ts';
 import { audit, finish, save } from './record.ts';
 import { runOf } from './resolve.ts';
@@ -13,8 +13,9 @@ import { runOf } from './resolve.ts';
  * that was true at the decision is looked at again; where it is no longer true, the step ends or is asked again.
  * The step has changed in any case when this returns.
  */
-export async function claim({ context, cancelled, holder }: Move, step: StepRecord): Promise<void> {
-  if (cancelled.aborted) {
+export async function claim(move: Move, step: StepRecord): Promise<void> {
+  const { context, holder } = move;
+  if (isCancelled(move, step)) {
     await cancelStep(context, step, 'cancelled', 'Cancelled before it was submitted. Nothing ran.');
   } else if (await expireIfDue(context, step)) {
     return;

@@ -1,3 +1,4 @@
+import { SkillRunError } from '../errors.ts';
 import { createEvents, type Events } from '../events.ts';
 import type { StepOwner } from '../step/record.ts';
 import type { StoreScope } from '../store/port.ts';
@@ -32,4 +33,9 @@ export function createContext(settings: Settings, closing: AbortSignal): Gateway
     closing,
     changed: createEvents(() => {}),
   };
+}
+
+/** @throws `closed` once the gateway is closed */
+export function requireOpen({ closing }: GatewayContext): void {
+  if (closing.aborted) throw new SkillRunError('closed', 'The gateway is closed. Make a new one.');
 }

@@ -7,8 +7,7 @@ import { digestOf } from '../step/digest.ts';
 import type { StepDecision, StepRecord } from '../step/record.ts';
 import { type Grant, grantKeyOf, grantScopeOf } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
-import { summaryOf } from './outcome.ts';
-import { audit, finish, save } from './record.ts';
+import { audit, finish, save, tellDecided } from './record.ts';
 
 const maxReason = 500;
 
@@ -52,8 +51,6 @@ export async function applyDecision(
   if (decided === undefined) {
     throw new StepAlreadyDecided((await context.store.steps.get(step.id)) ?? step);
   }
-  const effect = decision.decision;
-  context.events.emit('step-decided', { step: summaryOf(decided), effect, via: 'person' });
   return always ? { step: decided, grant: await makeGrant(context, decided) } : { step: decided };
 }
 
@@ -77,6 +74,7 @@ async function approve(
     decision: personDecision(context, 'approve', reason),
   });
   if (decided === undefined) await audit(context, 'conflict', step);
+  else tellDecided(context, decided);
   return decided;
 }
 
@@ -97,8 +95,10 @@ async function makeGrant(context: GatewayContext, step: StepRecord): Promise<Gra
   try {
     const scope = grantScopeOf(step);
     const now = context.clock.now();
+    const id = newId('grt', now);
+    await audit(context, 'grant', step, { by: context.person.subject, status: id });
     const grant = await context.store.grants.put({
-      id: newId('grt', now),
+      id,
       scope,
       key: await grantKeyOf(scope),
       by: context.person.subject,
@@ -121,12 +121,13 @@ export async function expireIfDue(context: GatewayContext, step: StepRecord): Pr
   return true;
 }
 
-/** Ends a step that was neither denied nor submitted. */
+/** Ends a step of which nothing is submitted. */
 export function cancelStep(
   context: GatewayContext,
   step: StepRecord,
   status: 'cancelled' | 'no_approver',
   message: string,
 ): Promise<StepRecord | undefined> {
-  return finish(context, step, 'cancelled', { status, executed: false, message }, 'cancel');
+  const state = step.attempts.length === 0 ? 'cancelled' : 'ended';
+  return finish(context, step, state, { status, executed: false, message }, 'cancel');
 }

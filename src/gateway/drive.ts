@@ -1,10 +1,12 @@
 import { isSkillRunError } from '../errors.ts';
 import type { StepRecord } from '../step/record.ts';
+import { isStepEnd } from '../step/transitions.ts';
 import { type Acted, act } from './act.ts';
 import { ask } from './ask.ts';
 import type { GatewayContext } from './context.ts';
 import { cancelStep, expireIfDue } from './decide.ts';
-import { load } from './record.ts';
+import { closed, isUnsent } from './move.ts';
+import { audit, load, save } from './record.ts';
 
 /** One step on its way in this process; every caller that waits for the step shares it. */
 interface Drive {
@@ -45,16 +47,16 @@ export function createDrives(context: GatewayContext): Drives {
       // Without a prompt a pending step is only told of, even while another caller has the approver asked.
       if (!prompt && step.state === 'pending' && !(await expireIfDue(context, step)))
         return { kind: 'pending', step };
+      if (signal?.aborted) return { kind: 'aborted' };
       const { acted } = running.get(step.id) ?? start(step.id, prompt);
-      if (signal === undefined) return acted;
-      return Promise.race([acted, aborted(signal).then(() => ({ kind: 'aborted' }) as const)]);
+      return signal === undefined ? acted : unlessAborted(acted, signal);
     },
     async cancel(step) {
-      const message = 'Cancelled before it was submitted. Nothing ran.';
-      const before = step.state === 'pending' || step.state === 'approved';
-      if (before && (await cancelStep(context, step, 'cancelled', message)) !== undefined) return;
-      const on = running.get(step.id) ?? start(step.id, false);
-      on.cancelled.abort();
+      // First of all, so that what is on its way goes no further while the record is written.
+      running.get(step.id)?.cancelled.abort();
+      const noted = await noteCancel(context, step);
+      if (noted === undefined || isStepEnd(noted.state)) return;
+      (running.get(step.id) ?? start(step.id, false)).cancelled.abort();
     },
     async settled() {
       await Promise.allSettled([...running.values()].map((one) => one.acted));
@@ -62,11 +64,37 @@ export function createDrives(context: GatewayContext): Drives {
   };
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
+async function unlessAborted(
+  acted: Promise<Acted>,
+  signal: AbortSignal,
+): Promise<Acted | { kind: 'aborted' }> {
+  let stop = (): void => {};
+  const aborted = new Promise<{ kind: 'aborted' }>((resolve) => {
+    stop = () => resolve({ kind: 'aborted' });
+    signal.addEventListener('abort', stop, { once: true });
   });
+  try {
+    return await Promise.race([acted, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+// Ends the step where nothing of it is submitted; else notes that its end was asked for, for every process.
+async function noteCancel(context: GatewayContext, step: StepRecord): Promise<StepRecord | undefined> {
+  for (let at: StepRecord | undefined = step; at !== undefined; at = await load(context, at.id)) {
+    if (isStepEnd(at.state) || at.cancelAsked) return at;
+    const noted = isUnsent(at)
+      ? await cancelStep(context, at, 'cancelled', 'Cancelled before it was submitted. Nothing ran.')
+      : await askForEnd(context, at);
+    if (noted !== undefined) return noted;
+  }
+  return undefined;
+}
+
+async function askForEnd(context: GatewayContext, step: StepRecord): Promise<StepRecord | undefined> {
+  await audit(context, 'cancel', step, { job: step.attempts.at(-1)?.job ?? null });
+  return save(context, step, { cancelAsked: true });
 }
 
 async function drive(
@@ -92,6 +120,6 @@ async function drive(
     }
   } catch (error) {
     if (!isSkillRunError(error, 'aborted')) throw error;
-    return { kind: 'unknown', code: 'closed', message: 'The gateway was closed. The step can be resumed.' };
+    return closed;
   }
 }

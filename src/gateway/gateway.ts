@@ -1,20 +1,19 @@
-import { SkillRunError } from '../errors.ts';
 import type { Subscription } from '../events.ts';
 import { randomHex } from '../ids.ts';
 import type { Guidance } from '../menu/guidance.ts';
 import type { Menu } from '../menu/skill-set.ts';
 import { utf8 } from '../skill/sha256.ts';
 import type { StepRecord } from '../step/record.ts';
-import { outcomeOf } from './answer.ts';
+import { jobOf, outcomeOf } from './answer.ts';
 import { type Approvals, createApprovals, createGrants, find, type Grants } from './approvals.ts';
-import { createContext, type GatewayContext } from './context.ts';
+import { createContext, type GatewayContext, requireOpen } from './context.ts';
 import { createDrives, type Drives } from './drive.ts';
 import type { GatewayEvents } from './events.ts';
 import { openStep } from './open.ts';
 import { type GatewayOptions, readOptions } from './options.ts';
-import type { CallRef, Outcome } from './outcome.ts';
+import { type CallRef, type Outcome, summaryOf } from './outcome.ts';
 import { load } from './record.ts';
-import { type ModelCall, resolve } from './resolve.ts';
+import { type ModelCall, type Resolved, resolve } from './resolve.ts';
 
 /** How one call, or one batch of calls, is made. */
 export interface CallOptions {
@@ -65,8 +64,10 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
 
   const callAll: SkillGateway['callAll'] = async (calls, { turn = `turn-${turns}`, signal } = {}) => {
     requireOpen(context);
+    // All are read before the first is recorded: a fault of the host's that throws leaves nothing behind.
+    const read = calls.map((call) => readCall(context, call));
     const begun: Begun[] = [];
-    for (const call of calls) begun.push(await begin(context, call, turn));
+    for (const one of read) begun.push(await begin(context, one, turn));
     return Promise.all(begun.map((one) => told(context, finishCall(context, drives, one, true, signal))));
   };
   const resumeStep = (step: StepRecord, signal?: AbortSignal): Promise<Outcome> =>
@@ -107,15 +108,30 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
 /** A call on its way: its step, or the outcome of one that became none. */
 type Begun = { call: CallRef; step: StepRecord } | { call: CallRef; outcome: Outcome };
 
-async function begin(context: GatewayContext, call: ModelCall, turn: string): Promise<Begun> {
-  const hasId = typeof call.id === 'string' && call.id !== '';
-  const ref: CallRef = { id: hasId ? (call.id as string) : `call_${randomHex(12)}`, name: String(call.name) };
-  const resolved = resolve(context, call, ref);
-  if (!resolved.ok) return { call: ref, outcome: resolved.outcome };
+interface ReadCall {
+  readonly call: CallRef;
+  readonly hasId: boolean;
+  readonly resolved: Resolved;
+}
+
+function readCall(context: GatewayContext, model: ModelCall): ReadCall {
+  const hasId = typeof model.id === 'string' && model.id !== '';
+  const id = hasId ? (model.id as string) : `call_${randomHex(12)}`;
+  // What is no text names no tool.
+  const call = { id, name: typeof model.name === 'string' ? model.name : '' };
+  return { call, hasId, resolved: resolve(context, model, call) };
+}
+
+async function begin(
+  context: GatewayContext,
+  { call, hasId, resolved }: ReadCall,
+  turn: string,
+): Promise<Begun> {
+  if (!resolved.ok) return { call, outcome: resolved.outcome };
   try {
-    return { call: ref, step: await openStep(context, ref, hasId, turn, resolved.run) };
+    return { call, step: await openStep(context, call, hasId, turn, resolved.run) };
   } catch (error) {
-    return { call: ref, outcome: faultOf(context, ref, undefined, error) };
+    return { call, outcome: await faultOf(context, call, undefined, error) };
   }
 }
 
@@ -133,7 +149,7 @@ async function finishCall(
     if (acted.kind === 'aborted') await drives.cancel((await load(context, step.id)) ?? step);
     return await outcomeOf(context, call, step.id, acted);
   } catch (error) {
-    return faultOf(context, call, step, error);
+    return await faultOf(context, call, step, error);
   }
 }
 
@@ -144,24 +160,30 @@ async function told(context: GatewayContext, outcome: Promise<Outcome>): Promise
 }
 
 // A port of the host's failed. The call still ends in one outcome, and the host hears why by an event.
-function faultOf(
+async function faultOf(
   context: GatewayContext,
   call: CallRef,
   step: StepRecord | undefined,
   error: unknown,
-): Outcome {
+): Promise<Outcome> {
   context.events.emit('fault', { step: step?.id ?? null, error });
   const base = { call, durable: context.store.durable, code: 'port-failed' };
   if (step === undefined) {
     const message = "The call could not be recorded, for a fault on the host's side. Nothing ran.";
     return { ...base, status: 'run_error', executed: false, message };
   }
-  const message = `The step ${step.id} could not go on, for a fault on the host's side. It can be resumed.`;
-  return { ...base, status: 'outcome_unknown', executed: 'unknown', message };
-}
-
-function requireOpen(context: GatewayContext): void {
-  if (context.closing.aborted) throw new SkillRunError('closed', 'The gateway is closed. Make a new one.');
+  // Only the record as it is now says that nothing was sent.
+  const now = await load(context, step.id).catch(() => undefined);
+  const known = { ...base, step: summaryOf(now ?? step), ...jobOf(now ?? step) };
+  const message = `The step ${step.id} could not go on, for a fault on the host's side.`;
+  return now?.attempts.length === 0
+    ? {
+        ...known,
+        status: 'run_error',
+        executed: false,
+        message: `${message} Nothing ran; it can be resumed.`,
+      }
+    : { ...known, status: 'outcome_unknown', executed: 'unknown', message: `${message} It can be resumed.` };
 }
 
 function provideCode({ services, skills }: GatewayContext): void {

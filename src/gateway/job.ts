@@ -2,7 +2,7 @@ import { jobTtlMs } from '../run/job-request.ts';
 import { awaitPlacement, checkPlacement, neverStarted, type Target, withdraw } from '../run/place.ts';
 import { isEnd, type Job } from '../run/wire.ts';
 import type { StepAttempt, StepRecord } from '../step/record.ts';
-import { differing, type Move, runContext, type Unknown, untried, withLast } from './move.ts';
+import { differing, isCancelled, type Move, runContext, type Unknown, untried, withLast } from './move.ts';
 import { audit, finish, save } from './record.ts';
 import { jobSummary, settle } from './settle.ts';
 
@@ -33,7 +33,7 @@ export async function followJob(
   const { context, cancelled } = move;
   const following = { step, attempt, jobId, target };
   const stop = (): void => move.cancelJob(target, jobId);
-  if (cancelled.aborted) stop();
+  if (isCancelled(move, step)) stop();
   else cancelled.addEventListener('abort', stop, { once: true });
   try {
     const other = (await untried(context, step)).target;

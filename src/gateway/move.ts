@@ -13,6 +13,13 @@ export interface Unknown {
   readonly code?: string;
 }
 
+/** The gateway was closed on the way. */
+export const closed: Unknown = {
+  kind: 'unknown',
+  code: 'closed',
+  message: 'The gateway was closed. The step can be resumed.',
+};
+
 /** What one move of a submitting step needs beside the step. */
 export interface Move {
   readonly context: GatewayContext;
@@ -20,8 +27,20 @@ export interface Move {
   readonly cancelled: AbortSignal;
   /** The name under which this move leases the step. */
   readonly holder: string;
+  /** The keys of attempts that this move has recorded and not sent yet. */
+  readonly unsent: Set<string>;
   /** Asks the Run to end the job, once however often it is called. Never rejects. */
   readonly cancelJob: (target: Target, jobId: string) => void;
+}
+
+/** Whether nobody wants the result any more: said here, or to any process before. */
+export function isCancelled({ cancelled }: Pick<Move, 'cancelled'>, step: StepRecord): boolean {
+  return cancelled.aborted || step.cancelAsked;
+}
+
+/** Whether it is certain that no Run has a job of the step that could run. */
+export function isUnsent(step: StepRecord): boolean {
+  return step.attempts.every((attempt) => attempt.state === 'unplaced');
 }
 
 // The nodes are looked up afresh at the judging: a resume in another process knows no plan.
@@ -34,8 +53,9 @@ export function targetOf(
   return service && { service, tier: attempt.tier, net: step.run.net, nodes: [] };
 }
 
+/** A signal of its own for each call: many listeners on one make Node warn of a leak. */
 export function runContext({ person, closing }: GatewayContext): RunContext {
-  return { person, signal: closing };
+  return { person, signal: AbortSignal.any([closing]) };
 }
 
 export function requestOf(step: StepRecord, attempt: StepAttempt): JobRequest {

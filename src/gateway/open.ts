@@ -1,13 +1,14 @@
 import { rule } from '../approval/policy.ts';
 import { isoTime } from '../clock.ts';
 import { newId } from '../ids.ts';
+import { deepFreeze } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
 import { digestOf, replayKeyOf, targetOf } from '../step/digest.ts';
 import type { StepRecord, StepRun } from '../step/record.ts';
 import { grantKeyOf, grantScopeOf } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
 import { type CallRef, summaryOf } from './outcome.ts';
-import { audit } from './record.ts';
+import { audit, finish, tellDecided } from './record.ts';
 
 /**
  * Makes the step of a call, or finds the one that this call is a replay of. Policy is heard once, before
@@ -49,11 +50,37 @@ export async function openStep(
     decision: null,
     attempts: [],
     lease: null,
+    cancelAsked: false,
     end: null,
   };
-  const { step, created } = await store.steps.create(await ruled(context, asked));
-  if (created) tell(context, step);
+  // Frozen, so that a policy cannot change what it rules on.
+  const ruling = await ruled(context, deepFreeze(asked));
+  const { step, created } = await store.steps.create(ruling);
+  if (!created) {
+    await audit(context, 'conflict', ruling);
+    return step;
+  }
+  if (step.state === 'pending' && (await isOneTooMany(context, step))) {
+    return (await refuseAsked(context, step)) ?? step;
+  }
+  tell(context, step);
   return step;
+}
+
+// Counted after the step is stored: of many calls at once, in any processes, no more than the limit stay.
+async function isOneTooMany(context: GatewayContext, step: StepRecord): Promise<boolean> {
+  const waiting = (await pendingSteps(context)).filter((other) => other.owner.agent === context.agent);
+  return waiting.findIndex((other) => other.id === step.id) >= context.maxPending;
+}
+
+function refuseAsked(context: GatewayContext, step: StepRecord): Promise<StepRecord | undefined> {
+  const reason = `${context.maxPending} steps wait for a decision already.`;
+  return finish(context, step, 'refused', refusal('too-many-pending', reason), 'refuse');
+}
+
+function refusal(by: string, reason: string) {
+  const message = `Refused by the rule ${JSON.stringify(visible(by))}: ${visible(reason)} Nothing ran.`;
+  return { status: 'refused', executed: false, code: by, message } as const;
 }
 
 async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRecord> {
@@ -71,15 +98,6 @@ async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRe
     const decision = { effect: 'approve', via: 'grant', by: grant.id, at: isoTime(step.createdAt) } as const;
     return { ...step, state: 'approved', decision };
   }
-  const waiting = await pendingSteps(context);
-  if (waiting.filter((other) => other.owner.agent === context.agent).length >= context.maxPending) {
-    return refused(
-      context,
-      step,
-      'too-many-pending',
-      `${context.maxPending} steps wait for a decision already.`,
-    );
-  }
   await audit(context, 'ask', step);
   return step;
 }
@@ -91,21 +109,13 @@ async function refused(
   reason: string,
 ): Promise<StepRecord> {
   await audit(context, 'refuse', step, { by });
-  const at = isoTime(step.createdAt);
-  const message = `Refused by the rule ${JSON.stringify(visible(by))}: ${visible(reason)} Nothing ran.`;
-  return { ...step, state: 'refused', end: { status: 'refused', executed: false, code: by, message, at } };
+  return { ...step, state: 'refused', end: { ...refusal(by, reason), at: isoTime(step.createdAt) } };
 }
 
 function tell(context: GatewayContext, step: StepRecord): void {
   const summary = summaryOf(step);
   if (step.state === 'pending') context.events.emit('step-pending', { step: summary });
-  if (step.decision !== null) {
-    context.events.emit('step-decided', {
-      step: summary,
-      effect: step.decision.effect,
-      via: step.decision.via,
-    });
-  }
+  tellDecided(context, step);
   if (step.end !== null) {
     context.events.emit('step-finished', {
       step: summary,

@@ -62,6 +62,13 @@ export async function save(
   return next;
 }
 
+/** Tells that a step was decided. */
+export function tellDecided(context: GatewayContext, step: StepRecord): void {
+  if (step.decision === null) return;
+  const { effect, via } = step.decision;
+  context.events.emit('step-decided', { step: summaryOf(step), effect, via });
+}
+
 /** Ends a step: audit, record, event. `undefined` when another process was first. */
 export async function finish(
   context: GatewayContext,
@@ -77,6 +84,8 @@ export async function finish(
     await audit(context, 'conflict', step);
     return undefined;
   }
+  // A denial is the one end that is also a decision.
+  if (state === 'denied') tellDecided(context, ended);
   context.events.emit('step-finished', {
     step: summaryOf(ended),
     status: end.status,

@@ -58,15 +58,18 @@ function unsuccessful(job: Job): { status: EndStatus; executed: boolean; message
     return { status: 'no_node', executed: false, message: 'No node took the job in time. Nothing ran.' };
   }
   if (code === 'run.job.limit') {
-    return { status: 'limit', executed: started, message: 'The tool went over its limits and was stopped.' };
+    const message = started
+      ? 'The tool went over its limits and was stopped.'
+      : `The job went over its limits ${ranOrNot(started)}.`;
+    return { status: 'limit', executed: started, message };
   }
   if (code === 'run.job.ttl') {
     return { status: 'limit', executed: started, message: `The job ran out of time ${ranOrNot(started)}.` };
   }
-  if (code === 'run.job.exit_nonzero') {
+  if (code === 'run.job.exit_nonzero' && started) {
     return {
       status: 'tool_failed',
-      executed: started,
+      executed: true,
       message: 'The tool ran and failed. It gave no result.',
     };
   }

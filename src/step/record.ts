@@ -2,7 +2,7 @@ import type { Limits, Net } from '../skill/caps.ts';
 import type { JsonObject } from '../skill/json.ts';
 import type { StepEnd } from './end.ts';
 
-// Ours, from ADR-060 and the platform's confirmations (wire: step).
+// Ours, from ADR-060 and the platform's confirmations.
 
 /**
  * The states of a step: `pending → approved → submitting → submitted → running → ended`, and the ends
@@ -106,7 +106,7 @@ export interface StepRecord {
   /** Equal for replays of one call; null for a call without an id, which is never a replay. */
   readonly replayKey: string | null;
   readonly run: StepRun;
-  /** sha256, see {@link digestOf}. */
+  /** sha256 over owner and run: what an approval binds to. */
   readonly digest: string;
   /** For people: never parsed, never a key. */
   readonly target: string;
@@ -122,6 +122,8 @@ export interface StepRecord {
   readonly attempts: readonly StepAttempt[];
   /** Who submits it now, and until when (milliseconds since 1970) nobody else does; null when nobody has it. */
   readonly lease: { readonly holder: string; readonly until: number } | null;
+  /** Somebody asked for its end after a submit was recorded: from then on nothing is submitted for it. */
+  readonly cancelAsked: boolean;
   /** Set with the states that are an end. */
   readonly end: StepEnd | null;
 }

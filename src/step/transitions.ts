@@ -15,6 +15,11 @@ const next: Readonly<Record<StepState, readonly StepState[]>> = {
   refused: [],
 };
 
+/** Whether `value` names a state of a step. */
+export function isStepState(value: unknown): value is StepState {
+  return typeof value === 'string' && Object.hasOwn(next, value);
+}
+
 /** Whether a step in this state never changes again. */
 export function isStepEnd(state: StepState): boolean {
   return next[state].length === 0;

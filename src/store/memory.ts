@@ -1,22 +1,16 @@
-import { SkillRunError } from '../errors.ts';
+import { deepFreeze } from '../skill/json.ts';
 import type { StepRecord } from '../step/record.ts';
 import { isStepEnd } from '../step/transitions.ts';
 import { type AuditEntry, type AuditScope, auditRoot } from './audit.ts';
 import type { Grant } from './grant.ts';
 import type { StorePort, StoreScope } from './port.ts';
+import { readSnapshot, type Snapshot, writeSnapshot } from './snapshot.ts';
 
 /** The embedded store: it lives as long as the process, and can be carried to another as a snapshot. */
 export interface MemoryStore extends StorePort {
   readonly durable: false;
   /** Everything in it as JSON text. It holds arguments of steps, and no token, header or result. */
   snapshot(): string;
-}
-
-interface Snapshot {
-  store: 'openvibe-skill-run.memory@1';
-  steps: StepRecord[];
-  grants: Grant[];
-  audit: [AuditScope, AuditEntry[]][];
 }
 
 /**
@@ -31,19 +25,22 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
   if (snapshot !== undefined) restore(readSnapshot(snapshot));
 
   function restore(from: Snapshot): void {
-    for (const step of from.steps) {
+    for (const step of from.steps.map(kept)) {
       steps.set(step.id, step);
       if (step.replayKey !== null) replays.set(step.replayKey, step.id);
     }
-    for (const grant of from.grants) grants.set(grant.key, grant);
-    for (const [scope, entries] of from.audit) chains.set(chainKey(scope), { scope, entries });
+    for (const grant of from.grants.map(kept)) grants.set(grant.key, grant);
+    for (const [scope, entries] of from.audit) {
+      chains.set(chainKey(scope), { scope, entries: entries.map(kept) });
+    }
   }
 
   // Each method does all of its work before it first gives up control: that makes it atomic.
   return {
     durable: false,
     steps: {
-      async create(step) {
+      async create(given) {
+        const step = kept(given);
         const earlier = step.replayKey === null ? undefined : replays.get(step.replayKey);
         if (earlier !== undefined) return { created: false, step: steps.get(earlier) as StepRecord };
         steps.set(step.id, step);
@@ -54,7 +51,7 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
       findReplay: async (replayKey) => steps.get(replays.get(replayKey) ?? ''),
       async update(step) {
         if (steps.get(step.id)?.revision !== step.revision - 1) return false;
-        steps.set(step.id, step);
+        steps.set(step.id, kept(step));
         return true;
       },
       open: async (scope) =>
@@ -62,9 +59,9 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
     },
     grants: {
       async put(grant) {
-        const earlier = grants.get(grant.key);
-        if (earlier === undefined) grants.set(grant.key, grant);
-        return earlier ?? grant;
+        const stored = grants.get(grant.key) ?? kept(grant);
+        grants.set(grant.key, stored);
+        return stored;
       },
       find: async (key) => grants.get(key),
       list: async (scope) => [...grants.values()].filter((grant) => isOf(grant.scope, scope)),
@@ -76,24 +73,26 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
     audit: {
       head: async (scope) => chains.get(chainKey(scope))?.entries.at(-1),
       async append(scope, entry) {
-        const chain = chains.get(chainKey(scope)) ?? { scope, entries: [] };
+        const chain = chains.get(chainKey(scope)) ?? { scope: kept(scope), entries: [] };
         if ((chain.entries.at(-1)?.hash ?? auditRoot) !== entry.previous) return false;
-        chain.entries.push(entry);
+        chain.entries.push(kept(entry));
         chains.set(chainKey(scope), chain);
         return true;
       },
       list: async (scope) => [...(chains.get(chainKey(scope))?.entries ?? [])],
     },
-    snapshot() {
-      const all: Snapshot = {
-        store: 'openvibe-skill-run.memory@1',
+    snapshot: () =>
+      writeSnapshot({
         steps: [...steps.values()],
         grants: [...grants.values()],
         audit: [...chains.values()].map(({ scope, entries }) => [scope, entries]),
-      };
-      return JSON.stringify(all);
-    },
+      }),
   };
+}
+
+// A copy of its own, frozen: what was handed in or out cannot change what is stored.
+function kept<T>(value: T): T {
+  return deepFreeze(structuredClone(value));
 }
 
 function isOf(owner: StoreScope, scope: StoreScope): boolean {
@@ -102,19 +101,4 @@ function isOf(owner: StoreScope, scope: StoreScope): boolean {
 
 function chainKey({ subject, project }: AuditScope): string {
   return JSON.stringify([subject, project]);
-}
-
-function readSnapshot(text: string): Snapshot {
-  try {
-    const value = JSON.parse(text) as Partial<Snapshot>;
-    if (value.store === 'openvibe-skill-run.memory@1' && value.steps && value.grants && value.audit) {
-      if (value.steps.every((step) => step.schema === 1)) return value as Snapshot;
-    }
-  } catch {
-    // Told below, in one way for every text that is not a snapshot.
-  }
-  throw new SkillRunError(
-    'snapshot_invalid',
-    'The text is not a snapshot of this memory store, or of a version that this library does not read. Pass what snapshot() returned.',
-  );
 }

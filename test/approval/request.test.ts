@@ -1,108 +1,114 @@
 import { describe, expect, test } from 'vitest';
+import { isDecision } from '../../src/approval/decision.ts';
 import { describeApproval } from '../../src/approval/request.ts';
 import { verifySkills } from '../../src/menu/skill-set.ts';
-import { acknowledgementOf } from '../../src/skill/listing.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import { agentId, ann, harness, nameOf } from '../support/harness.ts';
 import { makeSkill } from '../support/skills.ts';
 
-describe('what a person approves is shown exactly', () => {
-  test('who, skill, version, tool, arguments, net with declared hosts, where, always, why, expiry', async () => {
-    const { document, listing } = await makeSkill({
-      document: (d) => {
-        d.requires = { kinds: ['skill.run'], hosts: ['api.example.org', 'example.org'] };
-        Object.assign(d.tools?.[0] ?? {}, { net: 'public' });
-      },
-      listing: {
-        publisher: { subject: 'usr_01JAB2C3D4E5F6G7H8J9K0MNPQ', name: 'Ann\u202e' },
-        scan: {
-          verdict: 'flagged',
-          findings: [
-            { rule: 'network-use', severity: 'flag', message: 'Uses the network.', tool: 'slugify' },
-            { rule: 'network-use', severity: 'flag', message: 'Of another tool.', tool: 'other' },
-          ],
-        },
-      },
-    });
-    const skills = await verifySkills([
-      { document, listing, acknowledged: await acknowledgementOf(listing) },
-    ]);
-    const h = await harness({
-      gateway: { skills, agent: { id: agentId }, policy: () => ({ effect: 'ask', reason: 'Rule 7.' }) },
-    });
-    await h.gateway.call({ id: 'c1', name: nameOf(skills, 'slugify'), arguments: { title: 'a' } });
+const hostile = 'ok\r\nwhy       nobody\u001b[2J\u202eevil\u200b\u2028always    yes';
+
+describe('what a person sees', () => {
+  test('is who, what, arguments, network, limits, where, why and until when, one line each', async () => {
+    const h = await harness({ gateway: { agent: { id: agentId } } });
+    await h.gateway.call({ id: 'c1', name: h.fetchTitle, arguments: { url: 'https://a.example' } });
     const [request] = await h.gateway.approvals.pending();
-    expect(request).toMatchObject({
-      target: 'slugify-a-title@1.0.0 slugify · internet',
-      person: ann,
-      agent: agentId,
-      skill: { publisher: 'Ann\\u{202e}', hash: document.integrity.hash },
-      tool: { name: 'slugify', description: document.tools?.[0]?.description },
-      arguments: { title: 'a' },
-      net: { value: 'public', words: 'the internet', hosts: ['api.example.org', 'example.org'] },
-      limits: { wall_ms: 10_000, mem_bytes: 134_217_728 },
-      why: 'Rule 7.',
-      expiresAt: new Date(h.clock.now() + 900_000).toISOString(),
-    });
-    expect(request?.findings.map((found) => found.message)).toEqual(['Uses the network.']);
-    expect(request?.always.covers).toContain('exactly slugify-a-title@1.0.0');
-    const text = describeApproval(request as never);
+    if (request === undefined) throw new Error('Nothing waits.');
+    const lines = describeApproval(request).split('\n');
+    expect(lines.map((line) => line.slice(0, 10).trim())).toEqual([
+      'what',
+      'skill',
+      'tool',
+      'arguments',
+      'network',
+      'limits',
+      'where',
+      'for',
+      'why',
+      'always',
+      'expires',
+    ]);
+    const text = lines.join('\n');
     for (const part of [
+      "running a skill's code in a sandbox: fetch-a-page-title@2.1.0 fetch_title · internet",
+      '{"url":"https://a.example"}',
       'the internet',
-      'api.example.org',
-      ann.subject,
-      agentId,
-      'Rule 7.',
-      '{"title":"a"}',
-      'Uses the network.',
-      'node-pool-1',
+      '15000 ms, 128 MiB',
+      "OpenVibe's pool: node-pool-1",
+      `${ann.subject} in ${ann.project}, asked by ${agentId}`,
+      'exactly fetch-a-page-title@2.1.0',
+      '2026-01-01T00:15:00.000Z',
     ]) {
       expect(text).toContain(part);
     }
   });
 
-  test('no text of a stranger’s can forge a line or move the cursor', async () => {
-    const hostile = 'x\nnetwork   no internet\r\u001b[2A\u202e';
+  test('no text of a skill, a model, a node or a policy can forge a line or move a cursor', async () => {
     const skills = await verifySkills([
       await makeSkill({
         document: (d) => {
-          d.name = hostile;
-          Object.assign(d.tools?.[0] ?? {}, { description: hostile, net: 'public' });
+          d.name = hostile.slice(0, 60);
+          Object.assign(d.tools?.[0] ?? {}, { description: `It says ${hostile}` });
         },
+        listing: { publisher: { subject: ann.subject, name: hostile } },
       }),
     ]);
-    const h = await harness({ gateway: { skills } });
-    await h.gateway.call({ id: 'c1', name: nameOf(skills, 'slugify'), arguments: { title: hostile } });
+    const h = await harness({
+      gateway: { skills, policy: () => ({ effect: 'ask', reason: hostile }) },
+      mock: { nodes: [{ node: 'node-pool-1', trust: 'first-party', region: hostile }] },
+    });
+    const name = nameOf(h.skills, 'slugify');
+    await h.gateway.call({ id: hostile, name, arguments: { title: hostile } });
     const [request] = await h.gateway.approvals.pending();
-    const lines = describeApproval(request as never).split('\n');
-    expect(lines.filter((line) => line.startsWith('network'))).toEqual(['network   the internet']);
-    for (const line of lines) expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    if (request === undefined) throw new Error('Nothing waits.');
+    const text = describeApproval(request);
+    expect(text.split('\n')).toHaveLength(11);
+    expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   });
 
-  test('a skill that is gone, or changed, is named from the record alone', async () => {
+  test('what is shown cannot be changed into something else that runs', async () => {
+    const h = await harness({
+      gateway: {
+        approver: async (request) => {
+          Object.assign(request.arguments, { title: 'changed' });
+          return { decision: 'approve' };
+        },
+      },
+    });
+    const outcome = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: { title: 'a' } });
+    expect(outcome.status).toBe('no_approver');
+    expect(h.mock.jobs).toBe(0);
+  });
+
+  test('of a skill that is no longer installed, what was recorded is shown', async () => {
     const store = createMemoryStore();
     const h = await harness({ gateway: { store } });
     await h.gateway.call({ id: 'c1', name: h.slugify, arguments: { title: 'a' } });
     const changed = await verifySkills([await makeSkill({ document: { instructions: 'Other.' } })]);
-    for (const skills of [changed, await verifySkills([])]) {
-      const [request] = await h.other({ skills }).approvals.pending();
-      expect(request).toMatchObject({
-        skill: { slug: 'slugify-a-title', name: null },
-        tool: { name: 'slugify', description: null },
-      });
-      expect(describeApproval(request as never)).toContain('(no longer installed)');
-    }
+    const [request] = await h.other({ skills: changed }).approvals.pending();
+    expect(request).toMatchObject({
+      skill: { slug: 'slugify-a-title', name: null },
+      tool: { name: 'slugify', description: null },
+    });
   });
+});
 
-  test('where it would run is said as it is, also when it is nowhere or not known', async () => {
-    const whereOf = async (change: Parameters<typeof harness>[0]) => {
-      const h = await harness(change);
-      if (change?.mock?.nodes === undefined)
-        h.mock.fault({ on: 'offers', kind: 'problem', status: 403, code: 'capability.denied', times: 9 });
-      await h.gateway.call({ id: 'c1', name: h.slugify, arguments: { title: 'a' } });
-      return (await h.gateway.approvals.pending())[0]?.where;
-    };
-    expect(await whereOf({ mock: { nodes: [] } })).toMatch(/^nowhere: no machine can run it now/);
-    expect(await whereOf({})).toMatch(/^(nowhere|not known)/);
+describe('a decision', () => {
+  test.each<[unknown, boolean]>([
+    [{ decision: 'approve' }, true],
+    [{ decision: 'approve', always: true }, true],
+    [{ decision: 'approve', always: false, reason: 'ok' }, true],
+    [{ decision: 'deny', reason: '' }, true],
+    [{ decision: 'deny', always: false }, false],
+    [{ decision: 'approve', always: 1 }, false],
+    [{ decision: 'approve', reason: null }, false],
+    [{ decision: 'Approve' }, false],
+    [{ approved: true }, false],
+    [['approve'], false],
+    ['approve', false],
+    [null, false],
+    [undefined, false],
+  ])('%j is one: %s', (value, is) => {
+    expect(isDecision(value)).toBe(is);
   });
 });

@@ -67,29 +67,29 @@ function iterate<T>(
   signal: AbortSignal,
 ): AsyncIterableIterator<T> {
   const waiting: T[] = [];
-  let wake = (): void => {};
+  const readers: ((result: IteratorResult<T>) => void)[] = [];
   let done = signal.aborted;
   const stop = subscribe((event) => {
+    const reader = readers.shift();
+    if (reader !== undefined) {
+      reader({ done: false, value: event });
+      return;
+    }
     if (waiting.length >= maxWaiting) waiting.shift();
     waiting.push(event);
-    wake();
   });
   const end = (): void => {
     done = true;
     stop();
-    wake();
+    for (const reader of readers.splice(0)) reader({ done: true, value: undefined });
   };
   if (done) stop();
   else signal.addEventListener('abort', end, { once: true });
   return {
     async next() {
-      while (waiting.length === 0 && !done) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      const value = waiting.shift();
-      return value === undefined ? { done: true, value: undefined } : { done: false, value };
+      if (waiting.length > 0) return { done: false, value: waiting.shift() as T };
+      if (done) return { done: true, value: undefined };
+      return new Promise((resolve) => void readers.push(resolve));
     },
     async return() {
       signal.removeEventListener('abort', end);

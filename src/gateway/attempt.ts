@@ -157,8 +157,8 @@ function cancelledUnanswered(unsent: boolean): Omit<StepEnd, 'at'> {
   return { status: 'cancelled', executed: 'unknown', message };
 }
 
-function isRefusal({ status, retryable }: RunProblem): boolean {
-  return status >= 400 && status < 500 && status !== 409 && !retryable;
+function isRefusal({ status, retryable, doubtful }: RunProblem): boolean {
+  return status >= 400 && status < 500 && status !== 409 && !retryable && !doubtful;
 }
 
 function refusal(error: RunProblem): Omit<StepEnd, 'at'> {

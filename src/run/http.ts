@@ -68,6 +68,7 @@ export function createSend(options: HttpOptions, clock: Clock): Send {
     const secrets = [...(call.secrets ?? [])];
     let sent = 0;
     let refreshed = false;
+    let doubtful = false;
 
     const ask = async (source: TokenSource, refresh: boolean): Promise<string> => {
       let token: unknown;
@@ -79,7 +80,17 @@ export function createSend(options: HttpOptions, clock: Clock): Send {
       return requireToken(token);
     };
 
-    const attempt = (refresh: boolean): Promise<T> => {
+    const attempt = async (refresh: boolean): Promise<T> => {
+      const before = sent;
+      try {
+        return await request(refresh);
+      } catch (error) {
+        doubtful ||= sent > before && !isRefusal(error);
+        throw error;
+      }
+    };
+
+    const request = (refresh: boolean): Promise<T> => {
       const late = (): Error => new RunUnreachable(what, sent, `no answer within ${timeoutMs} ms`);
       return withDeadline({ clock, ms: timeoutMs, signal, late }, async (stop) => {
         const token = call.token === undefined ? undefined : await ask(call.token, refresh);
@@ -109,6 +120,7 @@ export function createSend(options: HttpOptions, clock: Clock): Send {
               : '',
             retryAfterMs: retryAfterMs(response.headers.get('retry-after'), clock.now()),
             secrets,
+            doubtful,
           });
         } catch (error) {
           if (isSkillRunError(error)) throw error;
@@ -140,6 +152,11 @@ export function createSend(options: HttpOptions, clock: Clock): Send {
       },
     });
   };
+}
+
+// Only a refusal of the request itself says that nothing was made of it.
+function isRefusal(error: unknown): boolean {
+  return error instanceof RunProblem && error.status >= 400 && error.status < 500 && error.status !== 408;
 }
 
 // A system's own word such as ECONNREFUSED; a fetch's message may hold anything.

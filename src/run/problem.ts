@@ -15,6 +15,7 @@ export interface RunProblemParts {
   requestId?: string | undefined;
   fields?: readonly { path: string; message: string }[];
   retryAfterMs?: number | undefined;
+  doubtful?: boolean;
 }
 
 /**
@@ -33,6 +34,8 @@ export class RunProblem extends SkillRunError {
   readonly fields: readonly { readonly path: string; readonly message: string }[];
   /** Milliseconds that the service asked to wait, where it did. */
   readonly retryAfterMs: number | undefined;
+  /** Whether an earlier request of the same call had no clear answer, so that it may have been heard. */
+  readonly doubtful: boolean;
 
   constructor(what: string, parts: RunProblemParts) {
     super('run_problem', `${what}: refused with status ${parts.status}, ${parts.problem}.`, {
@@ -45,6 +48,7 @@ export class RunProblem extends SkillRunError {
     this.requestId = parts.requestId;
     this.fields = parts.fields ?? [];
     this.retryAfterMs = parts.retryAfterMs;
+    this.doubtful = parts.doubtful ?? false;
   }
 }
 
@@ -56,11 +60,13 @@ export interface ErrorAnswer {
   readonly retryAfterMs: number | undefined;
   /** What was sent as a credential: a service that repeats it does not get it into an error. */
   readonly secrets: readonly string[];
+  /** See {@link RunProblem}. */
+  readonly doubtful: boolean;
 }
 
 /** The error of an answer that is none of success: `job_not_found`, or a {@link RunProblem}. */
 export function problemOf(what: string, answer: ErrorAnswer): SkillRunError {
-  const { status, retryAfterMs } = answer;
+  const { status, retryAfterMs, doubtful } = answer;
   const parsed = parseJson(answer.text, { maxLength: answer.text.length });
   const read = parsed.ok ? problemSchema.safeParse(parsed.value) : undefined;
   const body = read?.success ? read.data : undefined;
@@ -82,6 +88,7 @@ export function problemOf(what: string, answer: ErrorAnswer): SkillRunError {
       message: clean(field.message, 256) ?? '',
     })),
     retryAfterMs,
+    doubtful,
   });
 }
 

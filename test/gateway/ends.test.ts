@@ -337,3 +337,16 @@ describe('the model’s text', () => {
     }
   });
 });
+
+test('C96: a refusal of a repeated submit, after an answer was lost, does not say that nothing ran', async () => {
+  const h = await harness({ gateway: { approver: approve } });
+  h.mock.next({ result: 1 });
+  h.mock.fault({ on: 'submit', kind: 'drop-after' });
+  h.mock.fault({ on: 'submit', kind: 'problem', status: 403, code: 'capability.denied' });
+  const call = h.gateway.call({ id: 'c1', name: h.slugify, arguments: { title: 'a' } });
+  const outcome = await passing(h.clock, call);
+  expect(outcome).toMatchObject({ status: 'outcome_unknown', executed: 'unknown' });
+  const later = await passing(h.clock, h.gateway.resume(outcome.step?.id ?? ''));
+  expect(later.status).toBe('completed');
+  expect(h.mock.jobs).toBe(1);
+});

@@ -3,7 +3,7 @@ import { type BaseFolder, createBaseFolder } from './base-folder.ts';
 import { bwrapCommand, bwrapPrograms } from './bwrap.ts';
 import type { Command, Job } from './command.ts';
 import type { Ground } from './ground.ts';
-import { findProgram } from './host.ts';
+import { canBecomeSandboxUser, findProgram } from './host.ts';
 import { inspectNode, type NodeBinary } from './node-binary.ts';
 import { probe } from './probe.ts';
 import { runTool } from './run.ts';
@@ -40,6 +40,12 @@ export async function openAdjustedSandbox(
   }
   if (!isArchitecture(process.arch)) {
     throw unavailable(`No system call filter is known for ${process.arch}.`, 'Run it on x64 or arm64.');
+  }
+  if (!canBecomeSandboxUser()) {
+    throw unavailable(
+      'This process is root of a user namespace in which there is no user nobody (65534).',
+      'Run it as an ordinary user, or give the container a range of 65536 user and group ids.',
+    );
   }
   const node = await inspectNode(options.node ?? process.execPath);
   const base = await createBaseFolder(process.arch, options.directory);

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomHex } from '../../../src/ids.ts';
+import { mapHasId, nobody } from '../../../src/link/sandbox/host.ts';
 import { openSandbox } from '../../../src/link/sandbox/open.ts';
 import { backends, eventually, makeDirectory, processesWith } from './help.ts';
 
@@ -69,5 +70,17 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     const { stdout } = await promisify(execFile)(file, args, { cwd: '/' });
     expect(JSON.parse(stdout)).toMatchObject({ kind: 'exited', value: 65_534, stderr: '' });
     expect(readdirSync(directory.path)).toEqual([]);
+  });
+});
+
+describe('root of a user namespace', () => {
+  it.each([
+    ['the machine itself', '         0          0 4294967295', true],
+    ['a container with a range of ids', '0 100000 65536', true],
+    ['a namespace of one user', '         0       1000          1', false],
+    ['two ranges, the second of which has nobody', '0 1000 1\n65000 100000 1000', true],
+    ['no map at all', '', false],
+  ])('%s', (_, map, has) => {
+    expect(mapHasId(map, nobody)).toBe(has);
   });
 });

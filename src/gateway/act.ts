@@ -3,9 +3,9 @@ import type { Target } from '../run/place.ts';
 import type { StepRecord } from '../step/record.ts';
 import { isStepEnd } from '../step/transitions.ts';
 import { moveOn } from './attempt.ts';
-import { claim } from './claim.ts';
 import type { GatewayContext } from './context.ts';
-import { closed, type Move, newLease, type Unknown } from './move.ts';
+import { cancelStep } from './decide.ts';
+import { closed, isCancelled, type Move, newLease, type Unknown } from './move.ts';
 import { load, save } from './record.ts';
 
 /** Where a step stands after this process has done what it could. */
@@ -33,13 +33,23 @@ export async function act(context: GatewayContext, id: string, cancelled: AbortS
     if (step.state === 'pending') return { kind: 'pending', step };
     if (context.closing.aborted) return closed;
     if (step.state === 'approved') {
-      await claim(move, step);
+      await takeLease(move, step);
     } else if (step.state === 'submitting' && step.lease?.holder !== move.holder) {
       await takeOver(move, step);
     } else {
       const unknown = await moveOn(move, step);
       if (unknown !== undefined) return unknown;
     }
+  }
+}
+
+// So that one process alone submits it.
+async function takeLease(move: Move, step: StepRecord): Promise<void> {
+  const { context, holder } = move;
+  if (isCancelled(move, step)) {
+    await cancelStep(context, step, 'cancelled', 'Cancelled before it was submitted. Nothing ran.');
+  } else {
+    await save(context, step, { state: 'submitting', lease: newLease(context, holder) });
   }
 }
 

@@ -33,8 +33,14 @@ export async function outcomeOf(
     return { ...base, status: 'cancelled', executed: 'unknown', message };
   }
   if (step?.state === 'pending') return awaiting(context, call, step);
-  const code = acted.code === undefined ? {} : { code: acted.code };
-  return { ...base, status: 'outcome_unknown', executed: 'unknown', message: acted.message, ...code };
+  return {
+    ...base,
+    status: 'outcome_unknown',
+    executed: 'unknown',
+    message: acted.message,
+    ...(acted.code !== undefined && { code: acted.code }),
+    ...(acted.detail !== undefined && { detail: untrusted(acted.detail) }),
+  };
 }
 
 function awaiting(context: GatewayContext, call: CallRef, step: StepRecord): Outcome {

@@ -1,7 +1,9 @@
 import { isSkillRunError } from '../errors.ts';
+import { netWords } from '../menu/words.ts';
 import { idempotencyKey } from '../run/job-request.ts';
-import type { Target } from '../run/place.ts';
+import type { Plan, Target } from '../run/place.ts';
 import { RunProblem } from '../run/problem.ts';
+import { RunUnreachable } from '../run/unreachable.ts';
 import type { Job } from '../run/wire.ts';
 import type { StepEnd } from '../step/end.ts';
 import type { StepAttempt, StepRecord } from '../step/record.ts';
@@ -23,6 +25,9 @@ import {
 } from './move.ts';
 import { summaryOf } from './outcome.ts';
 import { audit, finish, load, save } from './record.ts';
+import { fall, findFallen } from './stand.ts';
+
+const maxDetail = 1024;
 
 /** The next thing to do for a claimed step. `undefined`: the step has changed, look again. */
 export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | undefined> {
@@ -45,7 +50,8 @@ export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | un
     return {
       kind: 'unknown',
       code: error.code,
-      message: `What became of it could not be learned: ${error.message}`,
+      message: 'What became of it could not be learned. It can be resumed.',
+      detail: error.message.slice(0, maxDetail),
     };
   }
 }
@@ -57,20 +63,14 @@ async function nextAttempt(move: Move, step: StepRecord): Promise<undefined> {
     await cancelStep(context, step, 'cancelled', 'Cancelled before any node had it. Nothing ran.');
     return;
   }
+  // The last look before the submit: after it nothing is awaited but the record that it is made.
+  const fallen = await findFallen(context, step);
+  if (fallen !== undefined) {
+    await fall(context, step, fallen);
+    return;
+  }
   if (target === undefined) {
-    const reasons = failures.map(({ error }) => error.message);
-    const lookedUp = failures.every(({ error }) => error.code === 'link_unavailable');
-    await finish(context, step, 'ended', {
-      status: lookedUp ? 'no_node' : 'run_error',
-      executed: false,
-      message: [
-        lookedUp
-          ? 'No machine can run it now. Nothing ran.'
-          : 'The nodes could not be looked up. Nothing ran.',
-        ...reasons,
-      ].join(' '),
-      code: lookedUp ? 'no-node' : 'nodes-unknown',
-    });
+    await finish(context, step, 'ended', nowhere(step, failures));
     return;
   }
   const key = idempotencyKey(step.id, step.attempts.length + 1);
@@ -83,6 +83,20 @@ async function nextAttempt(move: Move, step: StepRecord): Promise<undefined> {
   });
   if (recorded === undefined) await audit(context, 'conflict', step);
   else move.unsent.add(key);
+}
+
+// What this machine's own Link says of itself are our words; what a service answered is not.
+function nowhere(step: StepRecord, failures: Plan['failures']): Omit<StepEnd, 'at'> {
+  const errors = failures.map(({ error }) => error);
+  const own = errors.filter(({ code }) => code === 'link_unavailable').map(({ message }) => message);
+  if (own.length === errors.length) {
+    const message = `No machine can run it with ${netWords[step.run.net]} now. Nothing ran.`;
+    return { status: 'no_node', executed: false, message: [message, ...own].join(' '), code: 'no-node' };
+  }
+  const others = errors.filter(({ code }) => code !== 'link_unavailable').map(({ message }) => message);
+  const detail = others.join(' ').slice(0, maxDetail);
+  const message = 'The nodes could not be looked up. Nothing ran.';
+  return { status: 'run_error', executed: false, message, code: 'nodes-unknown', detail };
 }
 
 async function submit(
@@ -99,18 +113,32 @@ async function submit(
     await finish(context, step, 'ended', cancelledUnanswered(first), 'cancel');
     return undefined;
   }
+  if (!first && (await findFallen(context, step)) !== undefined) {
+    await finish(context, step, 'ended', notSentAgain);
+    return undefined;
+  }
   const request = requestOf(step, attempt);
   let job: Job;
   try {
     job = (await service.submit(request, runContext(context))).job;
   } catch (error) {
-    if (isSkillRunError(error, 'link_unavailable')) {
+    if (first && isSkillRunError(error, 'link_unavailable')) {
       await save(context, step, { attempts: withLast(step, { state: 'unplaced' }) });
       return undefined;
     }
-    // The refusal of a first submit is a proof that nothing was made of it; anything else is not.
+    // Of a first submit, a refusal proves that nothing was made of it; anything else does not.
     if (first && error instanceof RunProblem && isRefusal(error)) {
       await finish(context, step, 'ended', refusal(error));
+      return undefined;
+    }
+    if (first && error instanceof RunUnreachable && error.sent === 0) {
+      const message = "Nothing could be sent to Run, for a fault on the host's side. Nothing ran.";
+      await finish(context, step, 'ended', {
+        status: 'run_error',
+        executed: false,
+        message,
+        code: error.code,
+      });
       return undefined;
     }
     await save(context, step, { lease: null });
@@ -157,8 +185,17 @@ function cancelledUnanswered(unsent: boolean): Omit<StepEnd, 'at'> {
   return { status: 'cancelled', executed: 'unknown', message };
 }
 
-function isRefusal({ status, retryable, doubtful }: RunProblem): boolean {
-  return status >= 400 && status < 500 && status !== 409 && !retryable && !doubtful;
+const notSentAgain = {
+  status: 'outcome_unknown',
+  executed: 'unknown',
+  code: 'not-sent-again',
+  message:
+    'A submit was never answered, and what was approved no longer stands: it was not sent again. Whether it ran is not known.',
+} as const;
+
+// 408 says that the service gave up on hearing it, 409 that the key is known for other work.
+function isRefusal({ status, doubtful }: RunProblem): boolean {
+  return status >= 400 && status < 500 && status !== 408 && status !== 409 && !doubtful;
 }
 
 function refusal(error: RunProblem): Omit<StepEnd, 'at'> {

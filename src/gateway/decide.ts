@@ -116,9 +116,18 @@ async function makeGrant(context: GatewayContext, step: StepRecord): Promise<Gra
 /** Ends a pending or approved step whose time is over. Whether its time is over. */
 export async function expireIfDue(context: GatewayContext, step: StepRecord): Promise<boolean> {
   if (context.clock.now() < step.expiresAt) return false;
-  const message = 'Nobody decided in time: the request has expired. Nothing ran.';
-  await finish(context, step, 'expired', { status: 'expired', executed: false, message }, 'expire');
+  await expire(context, step);
   return true;
+}
+
+/** Ends a step whose time is over and of which nothing is submitted. */
+export function expire(context: GatewayContext, step: StepRecord): Promise<StepRecord | undefined> {
+  const message =
+    step.decision === null
+      ? 'Nobody decided in time: the request has expired. Nothing ran.'
+      : 'The approval was not used in time: it has expired. Nothing ran.';
+  const state = step.attempts.length === 0 ? 'expired' : 'ended';
+  return finish(context, step, state, { status: 'expired', executed: false, message }, 'expire');
 }
 
 /** Ends a step of which nothing is submitted. */

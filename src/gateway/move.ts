@@ -11,6 +11,8 @@ export interface Unknown {
   readonly kind: 'unknown';
   readonly message: string;
   readonly code?: string;
+  /** Text that a Run or a node may have written, at most 1024 characters. */
+  readonly detail?: string;
 }
 
 /** The gateway was closed on the way. */

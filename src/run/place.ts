@@ -1,4 +1,4 @@
-import { isSkillRunError, type SkillRunError } from '../errors.ts';
+import { isSkillRunError, SkillRunError } from '../errors.ts';
 import type { Net } from '../skill/caps.ts';
 import type { RunContext, RunNode, RunService, Tier } from './service.ts';
 import { isEnd, type Job } from './wire.ts';
@@ -38,9 +38,8 @@ export async function planPlacement(
         const nodes = await service.nodes(context);
         return { service, nodes: nodes.filter((node) => node.nets.includes(net)), error: undefined };
       } catch (error) {
-        if (!isSkillRunError(error)) throw error;
-        if (error.code === 'aborted' || error.code === 'option_invalid') throw error;
-        return { service, nodes: [], error };
+        if (isSkillRunError(error, 'aborted') || isSkillRunError(error, 'option_invalid')) throw error;
+        return { service, nodes: [], error: isSkillRunError(error) ? error : lookUpFailed(error) };
       }
     }),
   );
@@ -55,6 +54,13 @@ export async function planPlacement(
     }),
   );
   return { targets, failures };
+}
+
+function lookUpFailed(cause: unknown): SkillRunError {
+  return new SkillRunError('run_unreachable', 'The nodes of a service could not be looked up.', {
+    cause,
+    retryable: true,
+  });
 }
 
 /** How far a submitted job has come: on a node, started, ended, or still in the queue. */

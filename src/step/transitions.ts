@@ -2,10 +2,10 @@ import type { StepRecord, StepState } from './record.ts';
 
 const next: Readonly<Record<StepState, readonly StepState[]>> = {
   pending: ['approved', 'denied', 'expired', 'cancelled', 'superseded', 'refused'],
-  // Back to pending when the grant that approved it was revoked before the submit.
+  // Back to pending, from here or between two tiers, when the grant that approved it was revoked.
   approved: ['submitting', 'pending', 'expired', 'cancelled', 'superseded', 'refused', 'ended'],
-  submitting: ['submitted', 'ended', 'cancelled', 'expired'],
-  submitted: ['running', 'submitting', 'ended'],
+  submitting: ['submitted', 'pending', 'ended', 'cancelled', 'expired'],
+  submitted: ['running', 'submitting', 'pending', 'ended'],
   running: ['ended'],
   ended: [],
   denied: [],

@@ -2,30 +2,31 @@ import { digestOf } from '../step/digest.ts';
 import type { StepRecord } from '../step/record.ts';
 import { grantKeyOf, grantScopeOf } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
-import { cancelStep, expireIfDue } from './decide.ts';
-import { isCancelled, type Move, newLease } from './move.ts';
+import { expire } from './decide.ts';
 import { summaryOf } from './outcome.ts';
 import { audit, finish, save } from './record.ts';
 import { runOf } from './resolve.ts';
 
-/**
- * Takes an approved step for this process, so that one process alone submits it. Before that, everything
- * that was true at the decision is looked at again; where it is no longer true, the step ends or is asked again.
- * The step has changed in any case when this returns.
- */
-export async function claim(move: Move, step: StepRecord): Promise<void> {
-  const { context, holder } = move;
-  if (isCancelled(move, step)) {
-    await cancelStep(context, step, 'cancelled', 'Cancelled before it was submitted. Nothing ran.');
-  } else if (await expireIfDue(context, step)) {
-    return;
-  } else if (!(await isUnchanged(context, step))) {
+/** Why a decision no longer stands at the submit. */
+export type Fallen = 'expired' | 'changed' | 'revoked';
+
+/** Looks again at everything that was true at the decision; `undefined` while all of it is. */
+export async function findFallen(context: GatewayContext, step: StepRecord): Promise<Fallen | undefined> {
+  if (context.clock.now() >= step.expiresAt) return 'expired';
+  if (!(await isUnchanged(context, step))) return 'changed';
+  if (step.decision?.via === 'grant' && !(await grantStands(context, step))) return 'revoked';
+  return undefined;
+}
+
+/** Ends a step whose decision no longer stands, or asks again. Nothing of it is at any Run. */
+export async function fall(context: GatewayContext, step: StepRecord, why: Fallen): Promise<void> {
+  if (why === 'expired') {
+    await expire(context, step);
+  } else if (why === 'changed') {
     const message = 'The skill has changed since approval, or is no longer usable. Nothing ran.';
     await finish(context, step, 'ended', { status: 'skill_unavailable', executed: false, message });
-  } else if (step.decision?.via === 'grant' && !(await grantStands(context, step))) {
-    await askAgain(context, step);
   } else {
-    await save(context, step, { state: 'submitting', lease: newLease(context, holder) });
+    await askAgain(context, step);
   }
 }
 
@@ -50,6 +51,7 @@ async function askAgain(context: GatewayContext, step: StepRecord): Promise<void
     decision: null,
     why: 'The "always" that covered it was revoked.',
     expiresAt: context.clock.now() + context.approvalExpiryMs,
+    lease: null,
   });
   if (asked !== undefined) context.events.emit('step-pending', { step: summaryOf(asked) });
 }

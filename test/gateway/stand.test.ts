@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest';
+import type { GatewayOptions } from '../../src/gateway/options.ts';
+import { verifySkills } from '../../src/menu/skill-set.ts';
+import type { RunService } from '../../src/run/service.ts';
+import { createMemoryStore } from '../../src/store/memory.ts';
+import { ann, approve, type Harness, harness, passing, until } from '../support/harness.ts';
+
+const by = ann.subject;
+const args = { title: 'a' };
+const always = async () => ({ decision: 'approve', always: true }) as const;
+
+/** A Run whose node look-up waits until it is let go. */
+function slowNodes(run: RunService): { run: RunService; looked: () => boolean; go: () => void } {
+  let looked = false;
+  let go = (): void => {};
+  const gate = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  const nodes: RunService['nodes'] = async (context, options) => {
+    looked = true;
+    await gate;
+    return run.nodes(context, options);
+  };
+  return { run: { ...run, nodes }, looked: () => looked, go };
+}
+
+/** A snapshot of a process that died after it had leased an approved step and before it recorded a submit. */
+async function diedLeased(h: Harness, decide: (id: string) => Promise<unknown>): Promise<[string, string]> {
+  const store = createMemoryStore();
+  const slow = slowNodes(h.run);
+  const gateway = h.other({ store, run: slow.run, approver: undefined as never });
+  const waiting = await gateway.call({ id: 'c9', name: h.slugify, arguments: args });
+  const id = waiting.step?.id ?? '';
+  await decide(id);
+  await gateway.approvals.approve(id, { by }).catch(() => {});
+  void gateway.resume(id);
+  await until(async () => (await store.steps.get(id))?.state === 'submitting');
+  return [id, store.snapshot()];
+}
+
+describe('what was true at the decision is looked at again at every submit', () => {
+  const nothing = async () => {};
+
+  test('a leased step that expired meanwhile is not submitted', async () => {
+    const h = await harness();
+    const [id, snapshot] = await diedLeased(h, nothing);
+    await h.clock.advance(2 * 86_400_000);
+    const outcome = await h.other({ store: createMemoryStore(snapshot) }).resume(id);
+    expect(outcome).toMatchObject({ status: 'expired', executed: false });
+    expect(outcome.message).toContain('not used in time');
+    expect(h.mock.jobs).toBe(0);
+  });
+
+  test('a leased step whose skill is gone is not submitted', async () => {
+    const h = await harness();
+    const [id, snapshot] = await diedLeased(h, nothing);
+    const store = createMemoryStore(snapshot);
+    const resumed = h.other({ store, skills: await verifySkills([]) }).resume(id);
+    expect(await passing(h.clock, resumed)).toMatchObject({ status: 'skill_unavailable', executed: false });
+    expect(h.mock.jobs).toBe(0);
+  });
+
+  test('C63: a grant that is revoked during the look-up of nodes puts the step back to pending', async () => {
+    const store = createMemoryStore();
+    const h = await harness({ gateway: { store, approver: always } });
+    await h.gateway.call({ id: 'c1', name: h.slugify, arguments: args });
+    const [grant] = await h.grants.list();
+    const slow = slowNodes(h.run);
+    const options: Partial<GatewayOptions> = { run: slow.run, approver: undefined as never };
+    const call = h.other(options).call({ id: 'c2', name: h.slugify, arguments: args });
+    await until(slow.looked);
+    await h.grants.revoke(grant?.id ?? '');
+    slow.go();
+    expect(await passing(h.clock, call)).toMatchObject({ status: 'awaiting_approval' });
+    expect(h.mock.jobs).toBe(1);
+  });
+
+  test('C63: a grant that is revoked while the own node does not place the job keeps it from the pool', async () => {
+    const store = createMemoryStore();
+    const nodes = [
+      { node: 'mine', trust: 'user-owned' },
+      { node: 'pool', trust: 'first-party' },
+    ] as const;
+    const h = await harness({ gateway: { store, approver: always }, mock: { nodes }, ownNodes: ['mine'] });
+    await h.gateway.call({ id: 'c1', name: h.slugify, arguments: args });
+    const [grant] = await h.grants.list();
+    const before = h.mock.jobs;
+    h.mock.next({ unplaceable: true });
+    const later = h.other({ approver: undefined as never });
+    const call = later.call({ id: 'c2', name: h.slugify, arguments: args });
+    await until(() => h.mock.jobs === before + 1);
+    await h.grants.revoke(grant?.id ?? '');
+    expect(await passing(h.clock, call)).toMatchObject({ status: 'awaiting_approval' });
+    expect(h.mock.jobs).toBe(before + 1);
+    // Approved by hand, it goes on where it was: to the pool, once.
+    const [request] = await later.approvals.pending();
+    await later.approvals.approve(request?.id ?? '', { by });
+    const outcome = await passing(h.clock, later.resume(request?.id ?? ''));
+    expect(outcome).toMatchObject({ status: 'completed', job: { tier: 'pool', node: 'pool' } });
+    expect(h.mock.jobs).toBe(before + 2);
+  });
+
+  test('a submit that was never answered is not sent again once the approval is over', async () => {
+    const store = createMemoryStore();
+    const h = await harness({ gateway: { store, approver: approve } });
+    h.mock.fault({ on: 'submit', kind: 'drop-before', times: 4 });
+    const call = h.gateway.call({ id: 'c1', name: h.slugify, arguments: args });
+    const lost = await passing(h.clock, call);
+    expect(lost.status).toBe('outcome_unknown');
+    await h.clock.advance(900_000);
+    const later = await h.gateway.resume(lost.step?.id ?? '');
+    expect(later).toMatchObject({ status: 'outcome_unknown', executed: 'unknown', code: 'not-sent-again' });
+    expect(await h.gateway.resumeAll()).toEqual([]);
+    expect(h.mock.jobs).toBe(0);
+  });
+});

@@ -10,7 +10,12 @@ export type Decision =
       readonly always?: boolean;
       readonly reason?: string;
     }
-  | { readonly decision: 'deny'; readonly reason?: string };
+  | {
+      readonly decision: 'deny';
+      /** A refusal is one, whatever box beside it was ticked. */
+      readonly always?: boolean;
+      readonly reason?: string;
+    };
 
 /** What reaches a person and decides. Rejecting, or answering anything else, decides nothing. */
 export type Approver<Request> = (
@@ -55,6 +60,6 @@ export function isDecision(value: unknown): value is Decision {
   if (typeof value !== 'object' || value === null) return false;
   const { decision, always, reason } = value as { decision?: unknown; always?: unknown; reason?: unknown };
   if (decision !== 'approve' && decision !== 'deny') return false;
-  if (always !== undefined && (typeof always !== 'boolean' || decision === 'deny')) return false;
+  if (always !== undefined && typeof always !== 'boolean') return false;
   return reason === undefined || typeof reason === 'string';
 }

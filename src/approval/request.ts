@@ -104,10 +104,14 @@ export function describeApproval(request: ApprovalRequest): string {
     ['what', `${request.label}: ${request.target}`],
     [
       'skill',
-      `${skill.name ?? '(no longer installed)'}${skill.publisher ? `, published by ${skill.publisher}` : ''}`,
+      `${skill.name === null ? '(no longer installed)' : quoted(skill.name)}; ${
+        skill.publisher === null
+          ? 'the registry names no publisher'
+          : `the registry names as publisher ${quoted(skill.publisher)}`
+      }`,
     ],
-    ['tool', `${tool.name}${tool.description ? ` - it says: ${tool.description}` : ''}`],
-    ['arguments', visible(JSON.stringify(request.arguments))],
+    ['tool', `${tool.name}${tool.description ? `; it says of itself ${quoted(tool.description)}` : ''}`],
+    ['arguments', visibleSpaces(visible(JSON.stringify(request.arguments)))],
     [
       'network',
       net.hosts.length > 0 ? `${net.words}; the skill says it uses ${net.hosts.join(', ')}` : net.words,
@@ -126,8 +130,18 @@ export function describeApproval(request: ApprovalRequest): string {
     ['expires', request.expiresAt],
     ...request.findings.map((found): [string, string] => [
       'scan',
-      visible(`${found.severity}: ${found.message}`),
+      `${found.severity}: ${quoted(visible(found.message))}`,
     ]),
   ];
   return lines.map(([name, value]) => `${name.padEnd(10)}${value}`).join('\n');
+}
+
+// In quotes that it cannot close, and without runs of spaces that would wrap it into a line like ours.
+function quoted(words: string): string {
+  return `"${words.replace(/\p{Zs}+/gu, ' ').replaceAll('"', "'")}"`;
+}
+
+// A space of another kind than the common one is shown as what it is.
+function visibleSpaces(text: string): string {
+  return text.replace(/[^\P{Zs} ]/gu, (space) => `\\u{${(space.codePointAt(0) ?? 0).toString(16)}}`);
 }

@@ -2,6 +2,7 @@ import { type Decision, StepNotFound } from '../approval/decision.ts';
 import type { ApprovalRequest } from '../approval/request.ts';
 import { invalidOption, SkillRunError } from '../errors.ts';
 import { isId } from '../ids.ts';
+import { quoteName } from '../skill/issue.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { Grant } from '../store/grant.ts';
 import { requestFor } from './ask.ts';
@@ -67,18 +68,30 @@ export function createApprovals(context: GatewayContext, drives: Drives): Approv
       requireOpen(context);
       return Promise.all((await pendingSteps(context)).map((step) => requestFor(context, step)));
     },
-    approve: async (stepId, { by, digest, always, reason }) => {
+    approve: async (stepId, options) => {
+      const { by, digest, always, reason } = known('approve', options, ['by', 'digest', 'always', 'reason']);
       if (always !== undefined && typeof always !== 'boolean') {
         throw invalidOption('always', 'must be a boolean', 'Leave it out for "only this time".');
       }
       return decide(stepId, by, { decision: 'approve', ...said(reason), ...(always && { always }) }, digest);
     },
-    deny: async (stepId, { by, reason }) => decide(stepId, by, { decision: 'deny', ...said(reason) }),
+    deny: async (stepId, options) => {
+      const { by, reason } = known('deny', options, ['by', 'reason']);
+      return decide(stepId, by, { decision: 'deny', ...said(reason) });
+    },
     async cancel(stepId) {
       requireOpen(context);
       await drives.cancel(await find(context, stepId));
     },
   };
+}
+
+// An option that is passed over would let a person believe in something that does not happen.
+function known<Options extends object>(what: string, options: Options, names: readonly string[]): Options {
+  const given: object = options ?? {};
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown === undefined) return given as Options;
+  throw invalidOption(quoteName(unknown), `is no option of ${what}`, `It takes ${names.join(', ')}.`);
 }
 
 function said(reason: unknown): { reason?: string } {

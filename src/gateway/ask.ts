@@ -8,6 +8,8 @@ import { applyDecision, cancelStep } from './decide.ts';
 import { runContext } from './move.ts';
 import { load } from './record.ts';
 
+const notKnown = 'not known now: the machines could not be looked up';
+
 /** A step as the person has to see it, with where it would run now. */
 export async function requestFor(context: GatewayContext, step: StepRecord) {
   const entry = context.skills.findTool(step.run.slug, step.run.version, step.run.tool);
@@ -29,12 +31,12 @@ async function whereInWords(context: GatewayContext, step: StepRecord): Promise<
       return `${tier === 'own' ? 'your own machine' : "OpenVibe's pool"}: ${names.join(', ')}${more}`;
     });
     if (places.length > 0) return places.join('; otherwise ');
-    return ['nowhere: no machine can run it now', ...plan.failures.map(({ error }) => error.message)].join(
-      '. ',
-    );
+    const errors = plan.failures.map(({ error }) => error);
+    if (errors.some(({ code }) => code !== 'link_unavailable')) return notKnown;
+    return ['nowhere: no machine can run it now', ...errors.map(({ message }) => message)].join('. ');
   } catch (error) {
     if (!isSkillRunError(error)) throw error;
-    return 'not known now: the machines could not be looked up';
+    return notKnown;
   }
 }
 

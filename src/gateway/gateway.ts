@@ -114,12 +114,13 @@ interface ReadCall {
   readonly resolved: Resolved;
 }
 
-function readCall(context: GatewayContext, model: ModelCall): ReadCall {
+function readCall(context: GatewayContext, given: ModelCall): ReadCall {
+  const model: Partial<ModelCall> = given ?? {};
   const hasId = typeof model.id === 'string' && model.id !== '';
   const id = hasId ? (model.id as string) : `call_${randomHex(12)}`;
   // What is no text names no tool.
   const call = { id, name: typeof model.name === 'string' ? model.name : '' };
-  return { call, hasId, resolved: resolve(context, model, call) };
+  return { call, hasId, resolved: resolve(context, model.arguments, call) };
 }
 
 async function begin(

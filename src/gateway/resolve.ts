@@ -31,11 +31,11 @@ export type Resolved =
  *
  * @throws `widening_refused` when the host's `narrow` hook widens
  */
-export function resolve(context: GatewayContext, call: ModelCall, ref: CallRef): Resolved {
+export function resolve(context: GatewayContext, args: unknown, ref: CallRef): Resolved {
   const entry = context.skills.find(ref.name);
   if (entry === undefined) return { ok: false, outcome: unknownTool(context, ref) };
   const tool = toolRefOf(entry);
-  const read = readArguments(call.arguments);
+  const read = readArguments(args);
   if (!read.ok) {
     const error = {
       path: '',
@@ -45,10 +45,10 @@ export function resolve(context: GatewayContext, call: ModelCall, ref: CallRef):
     };
     return { ok: false, outcome: invalidArguments(context, ref, entry, [error]) };
   }
-  const args = validArguments(context, entry, tool, read.value);
-  if (args === undefined) return { ok: false, outcome: hookFailed(context, ref) };
-  if (!args.ok) return { ok: false, outcome: invalidArguments(context, ref, entry, args.errors) };
-  return { ok: true, entry, run: runOf(context, entry, args.value) };
+  const valid = validArguments(context, entry, tool, read.value);
+  if (valid === undefined) return { ok: false, outcome: hookFailed(context, ref) };
+  if (!valid.ok) return { ok: false, outcome: invalidArguments(context, ref, entry, valid.errors) };
+  return { ok: true, entry, run: runOf(context, entry, valid.value) };
 }
 
 /** What would run of a tool of the current skill set, with these arguments. */

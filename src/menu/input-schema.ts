@@ -21,13 +21,22 @@ export function inputSchema(args: Json): InputSchemaResult {
         message: `A property is not named by 1 to 64 of letters, digits, "_", "." and "-".`,
       };
     }
-    if (hasInvisible(JSON.stringify(withoutDescription(property)).replaceAll('\\n', ''))) {
+    if (hasHidden(withoutDescription(property))) {
       return { ok: false, message: `The property "${name}" allows values with invisible characters.` };
     }
     shown.push([name, visibleDescriptions(property)]);
   }
   const schema = { ...(visibleDescriptions(rest) as JsonObject), properties: Object.fromEntries(shown) };
   return { ok: true, schema: inOrder(args as JsonObject, schema) };
+}
+
+// One joiner or variation selector after a visible character is how some scripts and emoji are written; a run of
+// invisible characters, or one of any other kind, hides something.
+function hasHidden(property: Json): boolean {
+  const text = JSON.stringify(property).replaceAll('\\n', '');
+  const joiner =
+    /(?<=[\p{L}\p{M}\p{S}\p{N}])(?:\u200c|\ufe0f\u200d|\ufe0f|\u200d)(?=[\p{L}\p{M}\p{S}\p{N}\p{P}])/gu;
+  return hasInvisible(text.replace(joiner, ''));
 }
 
 // Keeps the author's own order of keys; `properties` comes last where he wrote none.

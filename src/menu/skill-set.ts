@@ -8,6 +8,7 @@ import {
   type VerifiedTool,
   verifySkill,
 } from '../skill/verify.ts';
+import { withoutConflicts } from './conflicts.ts';
 import { buildGuidance, type Guidance } from './guidance.ts';
 import { type InputSchema, inputSchema } from './input-schema.ts';
 import { menuName } from './names.ts';
@@ -67,25 +68,30 @@ export async function verifySkills(
   const results = await Promise.all(installed.map((entry) => verifySkill(entry)));
   const problems = results.flatMap((result) => (result.ok ? [] : [result.problem]));
   const verified = results.flatMap((result) => (result.ok ? [result.skill] : []));
-  const { skills, conflicts } = withoutConflicts(verified);
-  problems.push(...conflicts);
+  const unambiguous = withoutConflicts(verified, problems);
+  problems.push(...unambiguous.problems);
+  const skills = unambiguous.skills.toSorted(byKey((skill) => JSON.stringify([skill.slug, skill.version])));
 
-  const entries = new Map<string, MenuEntry>();
+  const made: MenuEntry[] = [];
   for (const skill of skills) {
     for (const tool of skill.tools) {
-      const made = await menuTool(skill, tool);
-      if (typeof made === 'string') {
-        problems.push(leftOut(skill, 'not_nameable', made, tool.name));
-      } else {
-        entries.set(made.name, deepFreeze({ menu: made, skill, tool }));
-      }
+      const menu = await menuTool(skill, tool);
+      if (typeof menu === 'string') problems.push(leftOut(skill, tool, menu));
+      else made.push(deepFreeze({ menu, skill, tool }));
     }
+  }
+  const entries = made.filter(
+    ({ menu }) => made.filter((other) => other.menu.name === menu.name).length === 1,
+  );
+  for (const { skill, tool } of made.filter((entry) => !entries.includes(entry))) {
+    // Somebody searched for two tools of one name; a provider would refuse the whole menu for it.
+    problems.push(leftOut(skill, tool, 'Its menu name is that of another tool.'));
   }
   problems.sort(byKey((problem) => JSON.stringify(problem)));
   if (options.strict === true && problems[0] !== undefined) {
     throw new SkillRunError('skill_invalid', `An installed skill cannot be used: ${problems[0].message}`);
   }
-  return skillSet(skills, [...entries.values()].sort(byKey((entry) => entry.menu.name)), problems);
+  return skillSet(skills, entries.sort(byKey((entry) => entry.menu.name)), problems);
 }
 
 function skillSet(
@@ -108,31 +114,6 @@ function skillSet(
   });
 }
 
-// The same version with the same bytes is one skill. With other bytes nobody can say which one was meant.
-function withoutConflicts(verified: readonly VerifiedSkill[]): {
-  skills: VerifiedSkill[];
-  conflicts: SkillProblem[];
-} {
-  const byVersion = new Map<string, VerifiedSkill[]>();
-  for (const skill of verified) {
-    const key = JSON.stringify([skill.slug, skill.version]);
-    byVersion.set(key, [...(byVersion.get(key) ?? []), skill]);
-  }
-  const skills: VerifiedSkill[] = [];
-  const conflicts: SkillProblem[] = [];
-  for (const group of byVersion.values()) {
-    if (new Set(group.map((skill) => skill.hash)).size === 1) {
-      skills.push(group[0] as VerifiedSkill);
-    } else {
-      const message =
-        'This version is installed twice with different content. Remove all but the one you mean.';
-      conflicts.push(...group.map((skill) => leftOut(skill, 'conflict', message)));
-    }
-  }
-  skills.sort(byKey((skill) => JSON.stringify([skill.slug, skill.version])));
-  return { skills, conflicts };
-}
-
 async function menuTool(skill: VerifiedSkill, tool: VerifiedTool): Promise<MenuTool | string> {
   const schema = inputSchema(tool.args);
   if (!schema.ok) return schema.message;
@@ -145,14 +126,8 @@ async function menuTool(skill: VerifiedSkill, tool: VerifiedTool): Promise<MenuT
   };
 }
 
-function leftOut(
-  skill: VerifiedSkill,
-  reason: SkillProblem['reason'],
-  message: string,
-  tool?: string,
-): SkillProblem {
-  const { slug, version } = skill;
-  return { slug, version, ...(tool === undefined ? {} : { tool }), reason, message, issues: [] };
+function leftOut({ slug, version }: VerifiedSkill, tool: VerifiedTool, message: string): SkillProblem {
+  return { slug, version, tool: tool.name, reason: 'not_nameable', message, issues: [] };
 }
 
 function byKey<T>(key: (value: T) => string): (a: T, b: T) => number {

@@ -24,16 +24,24 @@ export const defaultMaxModelBytes = 16_384;
 export function fence(value: Json, options: FenceOptions = {}): string {
   const { maxModelBytes = defaultMaxModelBytes, kind = 'result' } = options;
   checkMaxModelBytes(maxModelBytes);
+  if (JSON.stringify(value) === undefined) {
+    throw invalidOption('value', 'must be a JSON value', 'Pass null where there is none.');
+  }
   if (!/^[A-Za-z0-9._@-]{1,120}$/.test(kind)) {
     throw invalidOption('kind', 'must be 1 to 120 of letters, digits, ".", "_", "@" and "-"', 'Shorten it.');
   }
+  return fenceWithin(value, kind, maxModelBytes);
+}
+
+/** The fence itself, for a caller that has checked its options. At least 200 bytes. */
+export function fenceWithin(value: Json, kind: string, maxBytes: number): string {
   const nonce = randomHex(8);
   const open = `<untrusted-${nonce} kind="${kind}">`;
   const close = `</untrusted-${nonce}>`;
   const frame = open.length + close.length + 2;
   const { text } = cutMiddle(
     escapedJson(value),
-    maxModelBytes - frame,
+    maxBytes - frame,
     (shown, whole) => ` [cut ${nonce}: ${shown} of ${whole} bytes shown] `,
   );
   return `${open}\n${text}\n${close}`;

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import type { SkillDocumentV1, SkillDocumentV2 } from './document.ts';
 import {
+  dateTime,
   form,
   integrity,
   resourcePath,
@@ -54,7 +55,7 @@ const common = {
   instructions: text(1, 20_000),
   license: z.optional(text(1, 64)),
   author: z.optional(z.strictObject({ subject: userId, name: z.optional(text(1, 80)) })),
-  created_at: z.optional(z.iso.datetime({ offset: true })),
+  created_at: z.optional(dateTime),
   integrity,
 };
 

@@ -34,6 +34,28 @@ export function uniqueList<Schema extends z.ZodMiniType<string, string>>(item: S
   );
 }
 
+// RFC 3339 `date-time`: lower-case letters and a leap second are of it.
+const dateTimeForm = /^\d{4}-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|[+-](\d\d):(\d\d))$/;
+const dateTimeMost = [12, 31, 23, 59, 60, 23, 59];
+
+export const dateTime = z
+  .string()
+  .check(z.refine(isDateTime, { error: 'Must be an RFC 3339 date-time.', params: { rule: 'pattern' } }));
+
+function isDateTime(value: string): boolean {
+  const parts = value.length <= 64 ? dateTimeForm.exec(value) : null;
+  if (parts === null) return false;
+  const [month = 0, day = 0, ...rest] = parts.slice(1).map((part) => Number(part ?? 0));
+  const year = Number(value.slice(0, 4));
+  const days = new Date(Date.UTC(year, month, 0)).getUTCDate();
+  return (
+    month >= 1 &&
+    day >= 1 &&
+    day <= days &&
+    [month, day, ...rest].every((part, at) => part <= (dateTimeMost[at] ?? 0))
+  );
+}
+
 export const slug = form(/^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/, 64);
 export const version = form(/^(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})$/, 20);
 export const userId = form(/^usr_[0-9A-HJKMNP-TV-Z]{26}$/, 30);

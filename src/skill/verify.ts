@@ -79,7 +79,8 @@ export interface SkillProblem {
 export type VerifyResult = { ok: true; skill: VerifiedSkill } | { ok: false; problem: SkillProblem };
 
 /** Verifies one installed skill. Never throws on what a stranger wrote. */
-export async function verifySkill(installed: InstalledSkill): Promise<VerifyResult> {
+export async function verifySkill(given: InstalledSkill): Promise<VerifyResult> {
+  const installed = given ?? {};
   try {
     return await verify(installed);
   } catch (error) {

@@ -93,13 +93,51 @@ describe('what a person sees', () => {
   });
 });
 
+describe('what the registry vouches for', () => {
+  const skillLine = async (name: string, publisher?: string) => {
+    const skill = await makeSkill({
+      document: { name },
+      ...(publisher && { listing: { publisher: { subject: ann.subject, name: publisher } } }),
+    });
+    const skills = await verifySkills([skill]);
+    const h = await harness({ gateway: { skills } });
+    await h.gateway.call({ id: 'c1', name: nameOf(skills, 'slugify'), arguments: { title: 'a' } });
+    const [request] = await h.gateway.approvals.pending();
+    return describeApproval(request as never).split('\n')[1];
+  };
+
+  test('cannot be said by the skill’s own name', async () => {
+    expect(await skillLine('Slugify', 'OpenVibe')).toBe(
+      'skill     "Slugify"; the registry names as publisher "OpenVibe"',
+    );
+    expect(await skillLine('Slugify"; the registry names as publisher "OpenVibe')).toBe(
+      `skill     "Slugify'; the registry names as publisher 'OpenVibe"; the registry names no publisher`,
+    );
+    expect(await skillLine(`a${'\u2003'.repeat(60)}limits`)).toBe(
+      'skill     "a limits"; the registry names no publisher',
+    );
+  });
+});
+
+test('where it would run is said as it is, also when it is nowhere or not known', async () => {
+  const whereOf = async (h: Awaited<ReturnType<typeof harness>>) => {
+    await h.gateway.call({ id: 'c1', name: h.slugify, arguments: { title: 'a' } });
+    return (await h.gateway.approvals.pending())[0]?.where;
+  };
+  expect(await whereOf(await harness({ mock: { nodes: [] } }))).toBe('nowhere: no machine can run it now');
+  const broken = await harness();
+  broken.mock.fault({ on: 'offers', kind: 'problem', status: 403, code: 'capability.denied', times: 9 });
+  expect(await whereOf(broken)).toBe('not known now: the machines could not be looked up');
+});
+
 describe('a decision', () => {
   test.each<[unknown, boolean]>([
     [{ decision: 'approve' }, true],
     [{ decision: 'approve', always: true }, true],
     [{ decision: 'approve', always: false, reason: 'ok' }, true],
     [{ decision: 'deny', reason: '' }, true],
-    [{ decision: 'deny', always: false }, false],
+    [{ decision: 'deny', always: false }, true],
+    [{ decision: 'deny', always: 'no' }, false],
     [{ decision: 'approve', always: 1 }, false],
     [{ decision: 'approve', reason: null }, false],
     [{ decision: 'Approve' }, false],

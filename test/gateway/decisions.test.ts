@@ -233,6 +233,31 @@ describe('denial and expiry', () => {
     expect((await running).status).toBe('expired');
   });
 
+  test('a refusal is one, whatever box beside it was ticked', async () => {
+    for (const ticked of [true, false]) {
+      const decision = { decision: 'deny', always: ticked, reason: 'No.' } as const;
+      const h = await harness({ gateway: { approver: async () => decision } });
+      const outcome = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
+      expect(outcome).toMatchObject({ status: 'denied', executed: false });
+      expect(await h.grants.list()).toEqual([]);
+    }
+  });
+
+  test('an option that a decision does not have decides nothing', async () => {
+    const h = await harness();
+    const waiting = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
+    const id = waiting.step?.id ?? '';
+    const edited = { by, arguments: title('b') };
+    await expect(h.gateway.approvals.approve(id, edited)).rejects.toMatchObject({ code: 'option_invalid' });
+    await expect(h.gateway.approvals.deny(id, { by, always: true } as never)).rejects.toMatchObject({
+      code: 'option_invalid',
+    });
+    await expect(h.gateway.approvals.approve(id, undefined as never)).rejects.toMatchObject({
+      code: 'decision_not_allowed',
+    });
+    expect(await onlyPending(h)).toBe(id);
+  });
+
   test('an approver that fails, or answers anything else, is nobody', async () => {
     const answers: (() => unknown)[] = [
       () => {
@@ -242,7 +267,6 @@ describe('denial and expiry', () => {
       () => true,
       () => ({ decision: 'yes' }),
       () => ({ decision: 'approve', always: 'yes' }),
-      () => ({ decision: 'deny', always: true }),
     ];
     for (const answer of answers) {
       const h = await harness({ gateway: { approver: answer as never } });

@@ -365,7 +365,7 @@ describe('the model’s text', () => {
         expect(lines[0]).toMatch(new RegExp(`^${outcome.status}: Our words\\.`));
         expect(lines.slice(1).filter((line) => /^[a-z_]+: /.test(line))).toEqual([]);
         expect(text).not.toContain('\u202e');
-        const fences = (outcome.status === 'completed' ? 1 : 0) + (detail ? 1 : 0);
+        const fences = outcome.status === 'completed' || detail ? 1 : 0;
         expect(text.match(/<\/?untrusted-/g) ?? []).toHaveLength(fences * 2);
         if (outcome.executed === false && outcome.status !== 'awaiting_approval') {
           expect(lines[1]).toBe('No result exists.');
@@ -387,4 +387,30 @@ test('C96: a refusal of a repeated submit, after an answer was lost, does not sa
   const later = await passing(h.clock, h.gateway.resume(outcome.step?.id ?? ''));
   expect(later.status).toBe('completed');
   expect(h.mock.jobs).toBe(1);
+});
+
+test('C93: the whole text is within maxModelBytes, whatever is in it', async () => {
+  const h = await harness();
+  const base = { call: { id: 'c', name: 'n' }, durable: false, message: 'é'.repeat(3000) };
+  const schema = {
+    type: 'object',
+    properties: { a: { type: 'string', enum: ['x'.repeat(50_000)] } },
+  } as const;
+  const outcomes: Outcome[] = [
+    { ...base, status: 'completed', executed: true, value: untrusted('é<'.repeat(20_000)) },
+    { ...base, status: 'invalid_arguments', executed: false, errors: [], inputSchema: schema },
+    { ...base, status: 'unknown_tool', executed: false, available: Array(500).fill(h.slugify) },
+    { ...base, status: 'run_error', executed: 'unknown', detail: untrusted('&'.repeat(5000)) },
+  ];
+  for (const outcome of outcomes) {
+    for (const maxModelBytes of [512, 513, 1000, 4096, 16_384]) {
+      const text = modelText(outcome, { maxModelBytes });
+      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(maxModelBytes);
+      expect(text.isWellFormed()).toBe(true);
+      expect(text.startsWith(`${outcome.status}: é`)).toBe(true);
+      expect(text).toMatch(/\[cut.*: \d+ of \d+ bytes shown\]/);
+      if (text.includes('<untrusted-')) expect(text).toMatch(/\n<\/untrusted-[0-9a-f]{16}>$/);
+    }
+    expect(() => modelText(outcome, { maxModelBytes: 511 })).toThrow(/maxModelBytes/);
+  }
 });

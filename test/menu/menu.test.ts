@@ -109,6 +109,18 @@ describe('schemas', () => {
     expect(JSON.stringify(shown.menu.tools[0]?.inputSchema)).toContain('c\\\\u{200b}d');
     const refused = await verifySkills([await withTool(schema({ type: 'string', enum: ['a\u{e0041}'] }))]);
     expect(refused.problems.map((problem) => problem.reason)).toEqual(['not_nameable']);
+    for (const [value, shows] of [
+      ['❤️', 1],
+      ['👩‍👧', 1],
+      ['می‌خواهم', 1],
+      ['a\u200b', 0],
+      ['a\u200d\u200d\u200db', 0],
+      ['\u200c', 0],
+      ['a\u202eb', 0],
+    ] as const) {
+      const set = await verifySkills([await withTool(schema({ type: 'string', enum: [value] }))]);
+      expect([value, set.menu.tools.length]).toEqual([value, shows]);
+    }
   });
 });
 
@@ -148,6 +160,40 @@ describe('the menu as a whole', () => {
     const conflict = await verifySkills([one, other, await withTool({}, { slug: 'good' })]);
     expect(conflict.menu.tools).toHaveLength(1);
     expect(conflict.problems.map((problem) => problem.reason)).toEqual(['conflict', 'conflict']);
+  });
+
+  test('of one version with two listings the stricter stands, in any order', async () => {
+    const clean = await withTool({});
+    const finding = { rule: 'r', severity: 'flag', message: 'm' };
+    const listings: [string, object][] = [
+      ['failed', { scan: { verdict: 'failed', findings: [] } }],
+      ['flagged and unread', { scan: { verdict: 'flagged', findings: [finding] } }],
+      ['retired', { status: 'retired' }],
+      ['published by another', { publisher: { subject: 'usr_01JAB2C3D4E5F6G7H8J9K0MNPQ' } }],
+    ];
+    for (const [what, change] of listings) {
+      const other = { document: clean.document, listing: { ...clean.listing, ...change } };
+      for (const both of [
+        [clean, other],
+        [other, clean],
+      ]) {
+        const set = await verifySkills([...both, await withTool({}, { slug: 'good' })]);
+        expect([what, set.menu.tools.length]).toEqual([what, 1]);
+        expect(set.problems.map((problem) => problem.reason)).toContain('conflict');
+      }
+    }
+  });
+
+  test('a twin that does not verify hides nothing', async () => {
+    const clean = await withTool({});
+    const tampered = { ...clean, document: { ...clean.document, description: 'Changed.' } };
+    const foreign = {
+      ...clean,
+      listing: { ...clean.listing, integrity: { alg: 'sha256', hash: 'a'.repeat(64) } },
+    };
+    for (const twin of [tampered, foreign, { document: null, listing: null }, null as never]) {
+      expect((await verifySkills([twin, clean])).menu.tools).toHaveLength(1);
+    }
   });
 
   test('C74: a description stays a JSON string, after our words', async () => {

@@ -74,6 +74,23 @@ describe('the integrity hash', () => {
     }
   });
 
+  test.each([
+    ['2026-11-08T01:00:00.000Z', true],
+    ['2026-11-08t01:00:00z', true],
+    ['2026-12-31T23:59:60Z', true],
+    ['2024-02-29T00:00:00+23:59', true],
+    ['2026-02-29T00:00:00Z', false],
+    ['2026-13-01T00:00:00Z', false],
+    ['2026-11-08T24:00:00Z', false],
+    ['2026-11-08T01:00:00', false],
+    ['2026-11-08', false],
+    ['', false],
+  ])('created_at %j', async (created_at, valid) => {
+    const { document } = await makeSkill();
+    if (valid) await expect(parseSkill({ ...document, created_at })).resolves.toBeDefined();
+    else expect(await issuesOf({ ...document, created_at })).toEqual(['/created_at pattern']);
+  });
+
   test('an edited code byte and an edited net no longer match', async () => {
     const { document } = await makeSkill();
     const code = structuredClone(document);

@@ -46,6 +46,10 @@ function readText(text: string): ReadArguments {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return refuse('not-object', 'The arguments are not a JSON object.');
   }
+  // What goes on is the value, and its own text can be longer: 1e9 is ten digits.
+  if (utf8(JSON.stringify(value)).length > maxJsonBytes) {
+    return refuse('too-long', `The arguments are longer than ${maxJsonBytes} bytes when written out.`);
+  }
   return { ok: true, value: value as JsonObject };
 }
 

@@ -1,21 +1,12 @@
-// The shortest whole loop: a model that may call installed skills. Run it with `npm run examples`.
+//#region loop
 import { createSkillGateway, modelText, verifySkills } from 'openvibe-skill-run';
 import { createLocalLink } from 'openvibe-skill-run/link';
-import { createScriptedModel, readySkills } from 'openvibe-skill-run/testing';
+import { readySkills } from 'openvibe-skill-run/testing';
+import { askPerson, model, person } from './harness/loop.ts';
 
-const person = { subject: 'usr_01JAB2C3D4E5F6G7H8J9K0MNPQ', project: 'prj_01JAB2C3D4E5F6G7H8J9K0MNPQ' };
-const { tools } = (await verifySkills([readySkills.slugify])).menu;
-const script = [
-  [{ id: 'call_1', name: tools[0]?.name ?? '', arguments: '{"title":"Hello, World!"}' }],
-  'Your slug is hello-world.',
-];
-const model = createScriptedModel(script);
-const askOnTheTerminal = async () => ({ decision: 'approve' }) as const;
-
-//#region loop
-const skills = await verifySkills([readySkills.slugify]);
+const skills = await verifySkills([readySkills.slugify]); // what the person has installed
 const link = createLocalLink({ owner: person.subject, skills: 'on' });
-const gateway = createSkillGateway({ person, skills, run: link, approver: askOnTheTerminal });
+const gateway = createSkillGateway({ person, skills, run: link, approver: askPerson });
 
 const messages: unknown[] = [{ role: 'user', content: 'Give me a slug for "Hello, World!"' }];
 for (;;) {

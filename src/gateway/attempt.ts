@@ -41,8 +41,8 @@ export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | un
       return { kind: 'unknown', code: 'service-missing', message };
     }
     if (attempt.job === null) return await submit(move, step, attempt, target);
-    if (attempt.state === 'withdrawing') return await takeBack(move, step, attempt, attempt.job, target);
-    return await followJob(move, step, attempt, attempt.job, target);
+    const following = { step, attempt, jobId: attempt.job, target };
+    return await (attempt.state === 'withdrawing' ? takeBack : followJob)(move, following);
   } catch (error) {
     if (!isSkillRunError(error) || error.code === 'option_invalid' || error.code === 'store_conflict')
       throw error;

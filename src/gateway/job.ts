@@ -15,7 +15,7 @@ const overBudget: Unknown = {
 };
 
 /** A step, its last attempt, the job of that and where it was submitted. */
-interface Following {
+export interface Following {
   readonly step: StepRecord;
   readonly attempt: StepAttempt;
   readonly jobId: string;
@@ -23,15 +23,9 @@ interface Following {
 }
 
 /** Follows the job of the last attempt: to its end, or, while it is on no node, to the next target. */
-export async function followJob(
-  move: Move,
-  step: StepRecord,
-  attempt: StepAttempt,
-  jobId: string,
-  target: Target,
-): Promise<Unknown | undefined> {
+export async function followJob(move: Move, following: Following): Promise<Unknown | undefined> {
   const { context, cancelled } = move;
-  const following = { step, attempt, jobId, target };
+  const { step, jobId, target } = following;
   const stop = (): void => move.cancelJob(target, jobId);
   if (isCancelled(move, step)) stop();
   else cancelled.addEventListener('abort', stop, { once: true });
@@ -50,14 +44,9 @@ export async function followJob(
 }
 
 /** Goes on with an attempt that was asked to end: nothing else is submitted before its end is proven. */
-export async function takeBack(
-  move: Move,
-  step: StepRecord,
-  attempt: StepAttempt,
-  jobId: string,
-  target: Target,
-): Promise<Unknown | undefined> {
+export async function takeBack(move: Move, following: Following): Promise<Unknown | undefined> {
   const { context } = move;
+  const { step, jobId, target } = following;
   const back = await withdraw(target.service, jobId, {
     context: runContext(context),
     waitMs: followBudgetMs,
@@ -67,7 +56,7 @@ export async function takeBack(
     await save(context, step, { attempts: withLast(step, { state: 'unplaced' }) });
     return undefined;
   }
-  return toTheEnd(move, { step, attempt, jobId, target }, back.job);
+  return toTheEnd(move, following, back.job);
 }
 
 async function toTheEnd(move: Move, following: Following, job: Job): Promise<Unknown | undefined> {

@@ -45,7 +45,7 @@ export function endedJob(job: Job, end: JobEnd, now: number): Job {
   const { created_at, placed_at, started_at } = job.timings;
   const start = end.state === 'succeeded' ? (started_at ?? isoTime(now)) : started_at;
   const usage = end.usage ?? {
-    wall_ms: start === null ? 0 : Math.max(0, now - Date.parse(start)),
+    wall_ms: start === null ? 0 : Math.max(0, Math.round(now - Date.parse(start))),
     cpu_ms: null,
     mem_peak_bytes: null,
   };

@@ -13,9 +13,9 @@ const amount = z.number().check(z.gte(0));
 const text = z.string().check(z.maxLength(128));
 const egress = z.enum(['none', 'public', 'openvibe-only']);
 
-// job-create-request of Run's contracts, for the one class that a Link runs.
+// job-create-request of Run's contracts.
 const schema = z.strictObject({
-  class: z.literal('function'),
+  class: z.enum(['function', 'code', 'browser', 'linux', 'desktop', 'gpu']),
   artifact: z.strictObject({
     name: z.string().check(z.regex(/^[a-z0-9][a-z0-9._-]{0,127}$/)),
     version: z.string().check(z.regex(/^[0-9A-Za-z][0-9A-Za-z.+-]{0,63}$/)),
@@ -96,6 +96,9 @@ export function checkJobRequest(body: unknown, project: string, headerKey?: stri
     throw refusal(400, 'run.invalid_request', 'The job is not a valid submit body.', faults(parsed.error));
   }
   const job = parsed.data;
+  if (job.class !== 'function') {
+    throw refusal(422, 'run.invalid_input', 'class: this Run runs functions only. Send function.');
+  }
   if (utf8(JSON.stringify(job.args)).length > maxArgsBytes) throw argsTooLarge();
   if (new Set(job.inputs.map((input) => input.name)).size < job.inputs.length) {
     throw refusal(422, 'run.invalid_input', 'inputs: two have one name. Give each its own.');
@@ -113,6 +116,7 @@ export function checkJobRequest(body: unknown, project: string, headerKey?: stri
   }
   return {
     ...job,
+    class: job.class,
     args: job.args as JsonObject,
     requirements: job.requirements as JsonObject,
     idempotency_key: oneKey(job.idempotency_key, headerKey),

@@ -33,7 +33,7 @@ export interface JobEngineOptions {
   clock?: Clock;
   /** Jobs at work at once. Default 2. */
   maxJobs?: number;
-  /** Jobs waiting for a place; more are refused with 503 `run.queue_full`. Default 100. */
+  /** Jobs waiting for a place; more are refused with 429 `run.queue_full`. Default 1000. */
   maxQueued?: number;
   /** Ended jobs that are remembered; the oldest are forgotten, with their idempotency keys. Default 1000. */
   maxEnded?: number;
@@ -87,7 +87,7 @@ interface Entry {
 
 /** Makes a {@link JobEngine}. Its memory is bounded by the three numbers of the options. */
 export function createJobEngine(options: JobEngineOptions): JobEngine {
-  const { clock = systemClock, maxJobs = 2, maxQueued = 100, maxEnded = 1000 } = options;
+  const { clock = systemClock, maxJobs = 2, maxQueued = 1000, maxEnded = 1000 } = options;
   const entries = new Map<string, Entry>();
   const keys = new Map<string, Entry>();
   const queue = new Set<Entry>();
@@ -265,5 +265,5 @@ function keyConflict(): SkillRunError {
 }
 
 function queueFull(): SkillRunError {
-  return refusal(503, 'run.queue_full', 'Too many jobs wait for a place here. Try again later.');
+  return refusal(429, 'run.queue_full', 'Too many jobs wait for a place here. Try again later.');
 }

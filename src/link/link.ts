@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { aborted, systemClock } from '../clock.ts';
 import { invalidOption, SkillRunError } from '../errors.ts';
 import { randomHex, requireId } from '../ids.ts';
+import { requireWhole } from '../run/options.ts';
 import type { FollowOptions, Person, RunNode, RunService } from '../run/service.ts';
 import type { Job } from '../run/wire.ts';
 import { isEnd } from '../run/wire.ts';
@@ -22,7 +23,7 @@ export interface LinkOptions {
   skills: 'on';
   /** Where code comes from that was not provided in this process. */
   media?: MediaSource;
-  /** Tools running at once. Default 2. */
+  /** Tools running at once, 1 to 64. Default 2. */
   maxJobs?: number;
   clock?: Clock;
 }
@@ -38,9 +39,10 @@ export interface LinkReady {
 /**
  * A Run of one machine and one owner, in this process.
  *
- * The sandbox is opened and probed once, at the first need. Where that fails, `ready`, `nodes` and `submit`
- * reject with `link_unavailable`, and the message says the reason and what mends it. Everything of another
- * person's is refused: `nodes` answers none, the rest rejects with `run_problem`.
+ * The sandbox is opened and probed at the first need. Where that fails, `ready`, `nodes` and `submit` reject
+ * with `link_unavailable`, the message says the reason and what mends it, and the next need tries again.
+ * Everything of another person's is refused: `nodes` answers none, the rest rejects with `run_problem`.
+ * Jobs are kept in memory, so each Link has an `id` of its own, `link:<node id>`.
  */
 export interface LocalLink extends RunService, AsyncDisposable {
   ready(): Promise<LinkReady>;
@@ -65,6 +67,10 @@ export function createLink(options: LinkOptions, open: () => Promise<Sandbox>): 
       `Pass skills: 'on' once the owner has said so.`,
     );
   }
+  const maxJobs = requireWhole('maxJobs', options.maxJobs ?? 2, 1, 64);
+  if (options.media !== undefined && typeof options.media !== 'function') {
+    throw invalidOption('media', 'not a function', 'Pass one that answers the bytes of a media id.');
+  }
   const clock = options.clock ?? systemClock;
   const node = `link-${randomHex(6)}`;
   const store = createMediaStore();
@@ -76,16 +82,22 @@ export function createLink(options: LinkOptions, open: () => Promise<Sandbox>): 
 
   const sandbox = (): Promise<Sandbox> => {
     if (closed) return Promise.reject(new SkillRunError('closed', 'This Link was closed. Make a new one.'));
-    opening ??= open().then((made) => {
-      opened = made;
-      return made;
-    });
+    opening ??= open().then(
+      (made) => {
+        opened = made;
+        return made;
+      },
+      (error) => {
+        opening = undefined;
+        throw error;
+      },
+    );
     return opening;
   };
 
   const inner = createJobEngine({
     clock,
-    ...(options.maxJobs !== undefined && { maxJobs: options.maxJobs }),
+    maxJobs,
     execute: async (_job, spec, control) => runSkillJob(spec, control, { sandbox: await sandbox(), media }),
     place: (_job, spec) =>
       opened !== undefined && takesJob(spec, opened.nets)
@@ -116,7 +128,7 @@ export function createLink(options: LinkOptions, open: () => Promise<Sandbox>): 
   };
 
   const link: LocalLink = {
-    id: 'local-link',
+    id: `link:${node}`,
     async ready() {
       const { backend, seccomp } = await sandbox();
       return { backend, seccomp, node };
@@ -171,13 +183,16 @@ async function followJob(
   { person, signal, budgetMs, onJob, until }: FollowOptions,
 ): Promise<Job | undefined> {
   if (signal?.aborted) throw aborted(signal);
-  const stop = new AbortController();
-  const onAbort = (): void => stop.abort();
-  signal?.addEventListener('abort', onAbort);
-  clock.sleep(budgetMs, stop.signal).then(onAbort, () => undefined);
+  const over = new AbortController();
+  // Not a listener a follower: hundreds may share the caller's one signal.
+  const stop = signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]);
+  clock.sleep(budgetMs, stop).then(
+    () => over.abort(),
+    () => undefined,
+  );
   let last: Job['state'] | undefined;
   try {
-    for await (const event of engine.events(jobId, person, { signal: stop.signal })) {
+    for await (const event of engine.events(jobId, person, { signal: stop })) {
       const job = engine.get(jobId, person);
       if (event.type === 'output' || job.state === last) continue;
       last = job.state;
@@ -185,8 +200,7 @@ async function followJob(
       if (isEnd(job.state) || until?.(job) === true) return job;
     }
   } finally {
-    signal?.removeEventListener('abort', onAbort);
-    stop.abort();
+    over.abort();
   }
   if (signal?.aborted) throw aborted(signal);
   return undefined;

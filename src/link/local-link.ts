@@ -1,6 +1,7 @@
 import type { Link, LinkOptions, LocalLink } from './link.ts';
 import { createLink } from './link.ts';
 import { openSandbox } from './sandbox/open.ts';
+import { requireSandboxOptions } from './sandbox/options.ts';
 import type { Backend } from './sandbox/types.ts';
 
 /** {@link createLocalLink}'s options. */
@@ -13,7 +14,11 @@ export interface LocalLinkOptions extends LinkOptions {
 
 /**
  * A Run on this machine, for its owner, in this process. Returns at once: the sandbox opens at the first need.
- * Throws `option_invalid` unless `owner` is a `usr_` id and `skills` is `'on'`.
+ *
+ * Its jobs and idempotency keys end with it, and with the process: to one made later they mean nothing. So
+ * each has an `id` of its own, and a step whose Link is gone is `outcome_unknown` rather than run again.
+ *
+ * Throws `option_invalid` for an option that is not as it is described here.
  */
 export function createLocalLink(options: LocalLinkOptions): LocalLink {
   return createSandboxedLink(options).link;
@@ -22,5 +27,7 @@ export function createLocalLink(options: LocalLinkOptions): LocalLink {
 /** A Link over the real sandbox: there is no option that replaces it. */
 export function createSandboxedLink(options: LocalLinkOptions): Link {
   const { backend, node } = options;
-  return createLink(options, () => openSandbox({ ...(backend && { backend }), ...(node && { node }) }));
+  const sandbox = { ...(backend !== undefined && { backend }), ...(node !== undefined && { node }) };
+  requireSandboxOptions(sandbox);
+  return createLink(options, () => openSandbox(sandbox));
 }

@@ -51,7 +51,7 @@ export function problemResponse(problem: Problem): Response {
       'content-type': 'application/problem+json',
       'cache-control': 'no-store',
       ...(problem.status === 401 && { 'www-authenticate': 'Bearer' }),
-      ...(problem.status === 503 && { 'retry-after': '1' }),
+      ...((problem.status === 429 || problem.status === 503) && { 'retry-after': '1' }),
     },
   });
 }

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import { invalidOption } from '../errors.ts';
 import { isId, randomHex } from '../ids.ts';
+import { requireWhole } from '../run/options.ts';
 import type { Person } from '../run/service.ts';
 import type { Link, LocalLink } from './link.ts';
 import { notOwner } from './link.ts';
@@ -11,7 +12,7 @@ import { createRunApi } from './run-api.ts';
 
 /** What the API of a local Run takes beside its Link. */
 export interface ServeOptions {
-  /** Default 0: a free one. */
+  /** 0 to 65535. Default 0: a free one. */
   port?: number;
   /** What callers send as `Authorization: Bearer …`, 32 to 512 characters. Default: 32 random bytes. */
   token?: string;
@@ -41,16 +42,18 @@ export async function serveLink(
   if (!/^[A-Za-z0-9._~+/=-]{32,512}$/.test(token)) {
     throw invalidOption('token', '32 to 512 characters of a bearer token', 'Leave it out for a random one.');
   }
-  let host = '';
+  if (server.port !== undefined) requireWhole('port', server.port, 0, 65_535);
+  let hosts: string[] = [];
   const api = createRunApi(engine, {
     authenticate: (request) => authenticate(request, token, owner),
     ...(server.clock && { clock: server.clock }),
   });
   const listening = await listenOnLoopback(async (request) => {
-    const refused = refuseForeign(request, host);
+    const refused = refuseForeign(request, hosts);
     return refused ?? api(request);
   }, server.port);
-  host = new URL(listening.url).host;
+  const { host } = new URL(listening.url);
+  hosts = [host, host.replace('127.0.0.1', 'localhost')];
   const close = async (): Promise<void> => {
     await listening.close();
     await link.close();
@@ -59,8 +62,8 @@ export async function serveLink(
 }
 
 // A page that rebinds its own name to this address sends that name as Host; a page of another site an Origin.
-function refuseForeign(request: Request, host: string): Response | undefined {
-  if (request.headers.get('host') === host && !request.headers.has('origin')) return undefined;
+function refuseForeign(request: Request, hosts: readonly string[]): Response | undefined {
+  if (hosts.includes(request.headers.get('host') ?? '') && !request.headers.has('origin')) return undefined;
   const foreign = refusal(403, 'capability.denied', 'This Run answers programs on this machine only.');
   return problemResponse(asProblem(foreign));
 }

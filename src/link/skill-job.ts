@@ -11,6 +11,7 @@ import { visible } from '../skill/text.ts';
 import type { JobEnd, JobSpec } from './job-spec.ts';
 import type { JobControl } from './jobs.ts';
 import type { MediaSource } from './media.ts';
+import { orAborted } from './or-aborted.ts';
 import type { CodeFile, RunEnd, Sandbox } from './sandbox/types.ts';
 
 /** Longest code file, in bytes (actor.skill@2). */
@@ -26,12 +27,9 @@ export function skillCapabilities(nets: readonly Net[]): string[] {
  * person who named his own machines, and no demand that the Link could not keep.
  */
 export function takesJob(spec: JobSpec, nets: readonly Net[]): boolean {
-  const {
-    trust,
-    capabilities = [],
-    region,
-    residency,
-  } = spec.requirements as {
+  const { kind, mobility, trust, capabilities, region, residency } = spec.requirements as {
+    kind: string;
+    mobility: string;
     trust?: string[];
     capabilities?: string[];
     region?: string;
@@ -42,8 +40,10 @@ export function takesJob(spec: JobSpec, nets: readonly Net[]): boolean {
     spec.artifact.name === runnerArtifact.name &&
     spec.artifact.version === runnerArtifact.version &&
     nets.includes(netOf(spec)) &&
+    kind === 'run.function' &&
+    mobility === 'job' &&
     trust?.includes('user-owned') === true &&
-    capabilities.every((wanted) => has.includes(wanted)) &&
+    (capabilities ?? []).every((wanted) => has.includes(wanted)) &&
     region === undefined &&
     residency === undefined &&
     // The sandbox is told one time; processor time below it could not be held.
@@ -55,7 +55,10 @@ function netOf(spec: JobSpec): Net {
   return spec.egress === 'none' ? 'deny' : spec.egress;
 }
 
-/** Runs one skill tool: fetches and checks its code, gives it to the sandbox, says how it ended. */
+/**
+ * Runs one skill tool: fetches and checks its code, gives it to the sandbox, says how it ended. Rejects with
+ * `aborted` when the signal fires while the code is fetched, whatever its source does.
+ */
 export async function runSkillJob(
   spec: JobSpec,
   control: JobControl,
@@ -65,8 +68,8 @@ export async function runSkillJob(
   if (!args.success || utf8(JSON.stringify(args.data.input)).length > maxJsonBytes) {
     return failed('run.job.worker_failed', 'args: not {tool, entry, input} as the skill runner takes them.');
   }
-  const loaded = await Promise.all(spec.inputs.map((input) => load(input, ports.media, control.signal)));
-  if (control.signal.aborted) return { state: 'cancelled' };
+  const loading = Promise.all(spec.inputs.map((input) => load(input, ports.media, control.signal)));
+  const loaded = await orAborted(loading, control.signal);
   const fault = loaded.find((file) => 'state' in file);
   if (fault !== undefined) return fault as JobEnd;
   const files = loaded as CodeFile[];

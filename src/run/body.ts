@@ -1,7 +1,7 @@
 import type * as z from 'zod/mini';
 import { SkillRunError } from '../errors.ts';
 import { maxJsonDepth } from '../skill/caps.ts';
-import { parseJson } from '../skill/json.ts';
+import { forbiddenResultKeys, parseJson } from '../skill/json.ts';
 
 /** An answer that no contract of the service allows; nothing of its content stands in the message. */
 export function invalidAnswer(what: string, rule: string): SkillRunError {
@@ -51,7 +51,11 @@ export async function readAnswer<Schema extends z.ZodMiniType>(
   const text = await readText(response, maxBytes);
   if (text === undefined) throw invalidAnswer(what, `is longer than ${maxBytes} bytes or not UTF-8`);
   // A result may nest as deep as a result may; the message around it adds at most three levels.
-  const parsed = parseJson(text, { maxLength: maxBytes, maxDepth: maxJsonDepth + 3 });
+  const parsed = parseJson(text, {
+    maxLength: maxBytes,
+    maxDepth: maxJsonDepth + 3,
+    forbidden: forbiddenResultKeys,
+  });
   if (!parsed.ok) throw invalidAnswer(what, `breaks the JSON rule ${parsed.fault.rule}`);
   const read = schema.safeParse(parsed.value);
   if (!read.success) {

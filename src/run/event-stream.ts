@@ -1,6 +1,6 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Clock } from '../clock.ts';
-import { parseJson } from '../skill/json.ts';
+import { forbiddenResultKeys, parseJson } from '../skill/json.ts';
 import { invalidAnswer } from './body.ts';
 import { withDeadline } from './deadline.ts';
 import { RunUnreachable } from './unreachable.ts';
@@ -24,8 +24,8 @@ export interface StreamOptions {
 // A Run comments every 25 s, so a stream without one whole frame or comment for this long is dead.
 // Single bytes do not count: they would keep a stream open that never says anything.
 const idleMs = 60_000;
-// A chunk has at most 65536 characters, of which each may be escaped to six.
-const maxFrameLength = 65_536 * 6 + 4096;
+// A chunk has at most 65536 characters, of which each may be escaped to twelve: two halves of a pair.
+const maxFrameLength = 65_536 * 12 + 4096;
 const maxStreamBytes = 4_194_304;
 
 /**
@@ -84,7 +84,7 @@ export async function* readEvents(
 }
 
 function eventOf(data: string, jobId: string): JobEvent | undefined {
-  const parsed = parseJson(data, { maxLength: maxFrameLength, maxDepth: 4 });
+  const parsed = parseJson(data, { maxLength: maxFrameLength, maxDepth: 4, forbidden: forbiddenResultKeys });
   const read = parsed.ok ? jobEventSchema.safeParse(parsed.value) : undefined;
   return read?.success && read.data.job_id === jobId ? read.data : undefined;
 }

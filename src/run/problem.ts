@@ -1,5 +1,5 @@
 import { SkillRunError } from '../errors.ts';
-import { parseJson } from '../skill/json.ts';
+import { forbiddenResultKeys, parseJson } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
 import { problemSchema } from './wire-schemas.ts';
 
@@ -67,7 +67,10 @@ export interface ErrorAnswer {
 /** The error of an answer that is none of success: `job_not_found`, or a {@link RunProblem}. */
 export function problemOf(what: string, answer: ErrorAnswer): SkillRunError {
   const { status, retryAfterMs, doubtful } = answer;
-  const parsed = parseJson(answer.text, { maxLength: answer.text.length });
+  const parsed = parseJson(answer.text, {
+    maxLength: answer.text.length,
+    forbidden: forbiddenResultKeys,
+  });
   const read = parsed.ok ? problemSchema.safeParse(parsed.value) : undefined;
   const body = read?.success ? read.data : undefined;
   const clean = (text: string | undefined, max: number): string | undefined =>

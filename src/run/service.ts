@@ -55,7 +55,10 @@ export interface FollowOptions extends RunContext {
  * `run_unreachable` (no answer after the retries), `run_answer_invalid`, `job_not_found`, `aborted`.
  */
 export interface RunService {
-  /** Stable over restarts: a step's record names the service that has its job. */
+  /**
+   * Stands in a step's record for the service that has its job: the same for as long as that service knows
+   * its jobs and keys, and never that of another one.
+   */
   readonly id: string;
   /** Submits, or, for a key this project has used before with the same work, answers the first job. */
   submit(request: JobRequest, context: RunContext): Promise<SubmitAnswer>;

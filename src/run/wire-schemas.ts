@@ -2,12 +2,18 @@ import * as z from 'zod/mini';
 import type { Json } from '../skill/json.ts';
 import type { Diagnostics, Job, JobEvent, JobList, Problem, StreamTicket, SubmitAnswer } from './wire.ts';
 
-// The messages of Run as schemas. Fields that a newer Run may add are dropped.
+// The messages of Run as schemas, never narrower than its contracts: a job whose answer is refused is lost.
+// Fields that a newer Run may add are dropped.
 
 const ulid = '[0-9A-HJKMNP-TV-Z]{26}';
 const id = (prefix: string) => z.string().check(z.regex(new RegExp(`^${prefix}_${ulid}$`)));
-const time = z.string().check(z.maxLength(64));
-const count = z.number().check(z.int(), z.gte(0));
+const time = z.string();
+const count = z.number().check(z.gte(0), z.refine(Number.isInteger));
+// The contracts count code points; a string's length counts those beyond U+FFFF twice.
+const text = (max: number) =>
+  z
+    .string()
+    .check(z.refine((value) => value.length <= max || (value.length <= 2 * max && [...value].length <= max)));
 
 const input = z.object({
   name: z.string().check(z.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)),
@@ -17,6 +23,17 @@ const input = z.object({
 });
 const limits = z.object({ wall_ms: count, cpu_ms: count, mem_bytes: count });
 const state = z.enum(['queued', 'placed', 'running', 'succeeded', 'failed', 'cancelled', 'expired']);
+
+/** The id of a node, as a job's placement names it. */
+export const nodeName = text(128).check(z.minLength(1));
+/** What a job's error says beside its code. */
+export const jobErrorDetail = text(1024);
+/** The code of a job's error, such as `run.job.limit`: words with a dot between each two, of any length. */
+export const jobErrorCode = z.string().check(
+  // Without a group that repeats: one over a text of megabytes overflows the engine's stack.
+  z.regex(/^run\.[a-z0-9_.]*[a-z0-9_]$/),
+  z.refine((code) => !code.includes('..')),
+);
 
 /** A job as Run answers it. Everything textual in it is a node's or Run's: untrusted. */
 export const jobSchema: z.ZodMiniType<Job> = z.object({
@@ -34,9 +51,9 @@ export const jobSchema: z.ZodMiniType<Job> = z.object({
   idempotency_key: z.nullable(z.string().check(z.maxLength(128))),
   placement: z.nullable(
     z.object({
-      node: z.string().check(z.minLength(1), z.maxLength(128)),
-      provider: z.nullable(z.string().check(z.maxLength(128))),
-      region: z.nullable(z.string().check(z.maxLength(64))),
+      node: nodeName,
+      provider: z.nullable(text(128)),
+      region: z.nullable(text(64)),
     }),
   ),
   timings: z.object({
@@ -60,8 +77,8 @@ export const jobSchema: z.ZodMiniType<Job> = z.object({
   }),
   error: z.nullable(
     z.object({
-      code: z.string().check(z.regex(/^run\.[a-z0-9_]+(\.[a-z0-9_]+)*$/), z.maxLength(128)),
-      detail: z.nullable(z.string().check(z.maxLength(1024))),
+      code: jobErrorCode,
+      detail: z.nullable(jobErrorDetail),
     }),
   ),
 });
@@ -83,7 +100,7 @@ export const streamTicketSchema: z.ZodMiniType<StreamTicket> = z.object({
   ticket: z.string().check(z.maxLength(4096), z.regex(/^[\w-]+\.[\w-]+\.[\w-]+$/)),
   expires_at: time,
   expires_in: count,
-  stream_url: z.string().check(z.maxLength(2048)),
+  stream_url: z.string(),
   job_id: id('job'),
 });
 

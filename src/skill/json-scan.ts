@@ -14,7 +14,7 @@ export interface JsonFault {
   message: string;
 }
 
-/** Keys that reach a prototype; no document, argument or result may hold one, at any depth. */
+/** Keys that reach a prototype; no document, listing or argument may hold one, at any depth. */
 export const forbiddenKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 const numberAt = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -25,7 +25,11 @@ const wordAt = /true|false|null/y;
  * The first fault of a text as JSON (RFC 8259), or `undefined`. One pass, no value is built: the engine's
  * own parser tells no position that can be trusted, because its message quotes the text.
  */
-export function scanJson(text: string, maxDepth: number): JsonFault | undefined {
+export function scanJson(
+  text: string,
+  maxDepth: number,
+  forbidden: ReadonlySet<string>,
+): JsonFault | undefined {
   if (!text.isWellFormed())
     return { rule: 'not-well-formed', message: 'The text holds half of a surrogate pair.' };
   let at = 0;
@@ -114,8 +118,8 @@ export function scanJson(text: string, maxDepth: number): JsonFault | undefined 
     if (found !== undefined) return found;
     const raw = text.slice(start, at);
     const key = raw.includes('\\') ? (JSON.parse(raw) as string) : raw.slice(1, -1);
-    if (forbiddenKeys.has(key)) {
-      return { rule: 'forbidden-key', at: start, message: `The key "${key}" is refused everywhere.` };
+    if (forbidden.has(key)) {
+      return { rule: 'forbidden-key', at: start, message: `The key "${key}" is refused at any depth.` };
     }
     if (keys.has(key)) {
       return { rule: 'duplicate-key', at: start, message: 'A key stands twice in one object.' };

@@ -2,6 +2,12 @@ import { forbiddenKeys, type JsonFault, scanJson } from './json-scan.ts';
 
 export { forbiddenKeys, type JsonFault };
 
+/**
+ * What is refused in a tool's result and in a Run's answer: they are data that nothing is looked up by, so
+ * `constructor` is a key like any other, and only a key that an assignment would not store is refused.
+ */
+export const forbiddenResultKeys: ReadonlySet<string> = new Set(['__proto__']);
+
 /** Any JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 /** A JSON object. */
@@ -13,21 +19,23 @@ export interface JsonBounds {
   maxLength: number;
   /** Deepest nesting of arrays and objects, at most 500. Default 64. */
   maxDepth?: number;
+  /** Keys that are refused at any depth. Default {@link forbiddenKeys}. */
+  forbidden?: ReadonlySet<string>;
 }
 
 /** What became of a text: its value, or the first fault. */
 export type JsonResult = { ok: true; value: Json } | { ok: false; fault: JsonFault };
 
 /**
- * Reads untrusted JSON: bounded in length and depth, each key once, no key that reaches a prototype,
- * numbers finite, strings well-formed Unicode. Two readers of a text that passes cannot see different values.
+ * Reads untrusted JSON: bounded in length and depth, each key once, no forbidden key, numbers finite, strings
+ * well-formed Unicode. Two readers of a text that passes cannot see different values.
  */
 export function parseJson(text: string, bounds: JsonBounds): JsonResult {
   if (text.length > bounds.maxLength) {
     const message = `The text has ${text.length} characters; at most ${bounds.maxLength} are read.`;
     return { ok: false, fault: { rule: 'too-long', message } };
   }
-  const fault = scanJson(text, bounds.maxDepth ?? 64);
+  const fault = scanJson(text, bounds.maxDepth ?? 64, bounds.forbidden ?? forbiddenKeys);
   return fault === undefined ? { ok: true, value: JSON.parse(text) as Json } : { ok: false, fault };
 }
 

@@ -16,6 +16,7 @@ import type { MockNode } from './mock-nodes.ts';
 import { nodeTakes, offerOf } from './mock-nodes.ts';
 import type { MockEnd } from './mock-script.ts';
 import { playScript } from './mock-script.ts';
+import { requireScript } from './require-script.ts';
 
 /** {@link createMockRun}'s options. */
 export interface MockRunOptions {
@@ -24,7 +25,10 @@ export interface MockRunOptions {
   /** The network's nodes. Default: one of the pool, which runs skills. */
   nodes?: readonly MockNode[];
   clock?: Clock;
-  /** Ends the jobs that no `next` was said for. Default: the result `{}`. */
+  /**
+   * Ends the jobs that no `next` was said for. Default: the result `{}`. Where it throws, or answers what
+   * `next` would refuse, the job fails with `run.job.worker_failed`, and its detail says why.
+   */
   otherwise?: (spec: JobSpec, job: Job) => MockEnd;
   /** Default `https://openvibe.run`; the origin that `handlers` answer for. */
   baseUrl?: string;
@@ -49,7 +53,10 @@ export interface MockRequest {
 export interface MockRun extends AsyncDisposable {
   readonly baseUrl: string;
   readonly networkUrl: string;
-  /** How the next job that is created ends; said several times, the jobs after it. */
+  /**
+   * How the next job that is created ends; said several times, the jobs after it. Throws `option_invalid` for
+   * a script that is no job of Run's, such as one with a code of another shape or a result that is no JSON.
+   */
   next(end: MockEnd): void;
   fault(fault: MockFault): void;
   setNodes(nodes: readonly MockNode[]): void;
@@ -82,9 +89,18 @@ export function createMockRun(options: MockRunOptions = {}): MockRun {
   const servers: Listening[] = [];
   let submits = 0;
 
+  // Thrown here it would be a 500 that tells nobody why.
+  const unscripted = (spec: JobSpec, job: Job): MockEnd => {
+    try {
+      return requireScript(otherwise(spec, job));
+    } catch (error) {
+      const detail = `otherwise: ${error}`.slice(0, 1024).toWellFormed();
+      return { fail: 'run.job.worker_failed', started: false, detail };
+    }
+  };
   // The engine asks for a place within the submit, so the first job created takes the first script.
   const scriptOf = (job: Job, spec: JobSpec): MockEnd => {
-    const script = scripts.get(job.id) ?? coming.shift() ?? otherwise(spec, job);
+    const script = scripts.get(job.id) ?? coming.shift() ?? unscripted(spec, job);
     scripts.set(job.id, script);
     return script;
   };
@@ -126,7 +142,7 @@ export function createMockRun(options: MockRunOptions = {}): MockRun {
   return {
     baseUrl,
     networkUrl,
-    next: (end) => void coming.push(end),
+    next: (end) => void coming.push(requireScript(end)),
     fault: faults.add,
     setNodes(changed) {
       nodes = changed;

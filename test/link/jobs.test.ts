@@ -92,6 +92,16 @@ describe('a job', () => {
     expectContract('job', job);
   });
 
+  test('is of the contract under a clock of fractions', async () => {
+    const { engine, submit, runs, clock } = setUp();
+    const id = await submit();
+    runs[0]?.control.onStart();
+    await clock.advance(1.75);
+    runs[0]?.end({ state: 'succeeded', result: null });
+    await settled();
+    expectContract('job', engine.get(id, ann));
+  });
+
   test('never leaves its end, whatever the executor says later', async () => {
     const { engine, submit, runs } = setUp({ place: () => node });
     const id = await submit();
@@ -171,11 +181,17 @@ describe('places', () => {
     expect(states()).toEqual(['placed', 'succeeded', 'placed', 'queued']);
   });
 
+  test('a thousand wait when nothing is said', async () => {
+    const { submit } = setUp({ place: () => undefined });
+    for (let n = 0; n < 1000; n += 1) await submit();
+    await expect(submit()).rejects.toMatchObject({ problem: 'run.queue_full' });
+  });
+
   test('a full queue refuses, retryably', async () => {
     const { submit } = setUp({ place: () => undefined, maxQueued: 2 });
     await submit();
     await submit();
-    await expect(submit()).rejects.toMatchObject({ status: 503, problem: 'run.queue_full', retryable: true });
+    await expect(submit()).rejects.toMatchObject({ status: 429, problem: 'run.queue_full', retryable: true });
   });
 
   test('no node: queued until the ttl, then expired as unplaceable; the next one still runs', async () => {

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { SkillRunError } from '../../src/errors.ts';
-import type { LinkOptions } from '../../src/link/link.ts';
+import type { LinkOptions, LocalLink } from '../../src/link/link.ts';
 import { createLink } from '../../src/link/link.ts';
+import { createLocalLink } from '../../src/link/local-link.ts';
+import type { LocalRunOptions } from '../../src/link/local-run.ts';
+import { startLocalRun } from '../../src/link/local-run.ts';
 import type { RunEnd, ToolRun } from '../../src/link/sandbox/types.ts';
 import type { Job, JobRequest } from '../../src/run/wire.ts';
 import { sha256, utf8 } from '../../src/skill/sha256.ts';
@@ -13,6 +16,7 @@ import {
   code,
   codeHash,
   elsewhere,
+  gate,
   jobRequest,
   mediaId,
   runUsage,
@@ -54,6 +58,40 @@ describe('a Link', () => {
     );
   });
 
+  const bad: [string, object][] = [
+    ['maxJobs', { maxJobs: 0 }],
+    ['maxJobs', { maxJobs: 65 }],
+    ['maxJobs', { maxJobs: 1.5 }],
+    ['maxJobs', { maxJobs: '2' }],
+    ['media', { media: 'https://media.example' }],
+    ['owner', { owner: undefined }],
+    ['backend', { backend: 'bubblewrap' }],
+    ['backend', { backend: '' }],
+    ['backend', { backend: null }],
+    ['node', { node: '' }],
+    ['node', { node: 20 }],
+    ['port', { port: -1 }],
+    ['port', { port: 65_536 }],
+    ['port', { port: '0' }],
+    ['token', { token: 'short' }],
+  ];
+  test.each(bad)('refuses an option %s that is none before anything opens: %j', async (name, change) => {
+    const options = { owner: ann.subject, skills: 'on', ...change } as LocalRunOptions;
+    const refused = expect.objectContaining({
+      code: 'option_invalid',
+      message: expect.stringMatching(new RegExp(`^${name}: `)),
+    });
+    await expect(startLocalRun(options)).rejects.toEqual(refused);
+    // These two are the server's alone.
+    if (name !== 'port' && name !== 'token') expect(() => createLocalLink(options)).toThrow(refused);
+  });
+
+  test('has an id of its own, so that nothing looks in one for the jobs of another', async () => {
+    const [one, two] = [setUp().link, setUp().link];
+    expect(one.id).toBe(`link:${(await one.ready()).node}`);
+    expect(two.id).not.toBe(one.id);
+  });
+
   test('opens its sandbox once, at the first need, and says what it is', async () => {
     const { link, opens } = setUp();
     expect(opens()).toBe(0);
@@ -76,6 +114,45 @@ describe('a Link', () => {
     await expect(link.ready()).rejects.toBe(why);
     await expect(link.nodes({ person: ann })).rejects.toBe(why);
     await expect(link.submit(jobRequest(), { person: ann })).rejects.toBe(why);
+    await link.close();
+  });
+
+  test('an opening that failed is tried again at the next need', async () => {
+    let tries = 0;
+    const why = new SkillRunError('link_unavailable', 'No room left. Make some.');
+    const { link } = createLink({ owner: ann.subject, skills: 'on' }, async () => {
+      tries += 1;
+      if (tries < 3) throw why;
+      return scriptedSandbox().sandbox;
+    });
+    const both = await Promise.allSettled([link.ready(), link.nodes({ person: ann })]);
+    expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(tries).toBe(1);
+    await expect(link.ready()).rejects.toBe(why);
+    expect(await link.ready()).toMatchObject({ backend: 'bwrap' });
+    expect(tries).toBe(3);
+    await link.close();
+  });
+
+  test('200 jobs at once, all followed under one signal, queue and run without a warning', async () => {
+    const warnings: Error[] = [];
+    const hear = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', hear);
+    const { link, clock, scripted } = setUp();
+    const context = { person: ann, signal: new AbortController().signal };
+    const ends = await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const { job } = await link.submit(jobRequest(), context);
+        return link.follow(job.id, { ...context, budgetMs: 60_000 });
+      }),
+    );
+    expect(ends.filter((job) => job?.state === 'succeeded')).toHaveLength(200);
+    expect(scripted.runs).toHaveLength(200);
+    expect(clock.sleepers).toBe(0);
+    // A warning is told in a later turn.
+    await new Promise(setImmediate);
+    process.off('warning', hear);
+    expect(warnings).toEqual([]);
     await link.close();
   });
 
@@ -241,6 +318,8 @@ describe('before anything starts', () => {
     ['a network it cannot hold', { egress: 'public' }],
     ['the pool', { requirements: { ...own, trust: ['first-party'] } }],
     ['a capability it lacks', { requirements: { ...own, capabilities: ['worker:gpu'] } }],
+    ['another kind of work', { requirements: { ...own, kind: 'run.browser' as 'run.function' } }],
+    ['a session', { requirements: { ...own, mobility: 'session' as 'job' } }],
     ['less processor time than the sandbox is told', { limits: { wall_ms: 2, cpu_ms: 1, mem_bytes: 1 } }],
   ];
   test.each(stranger)('a job for %s stays queued until its ttl', async (_name, change) => {
@@ -252,6 +331,60 @@ describe('before anything starts', () => {
     await clock.advance(1);
     expect(await end).toMatchObject({ state: 'expired', error: { code: 'run.job.unplaceable' } });
     expect(scripted.runs).toEqual([]);
+  });
+});
+
+describe('a media source that never answers', () => {
+  const asked = gate<AbortSignal>();
+  const inputs = [{ name: 'slugify.js', media_id: mediaId, sha256: '0'.repeat(64) }];
+  const deaf = () =>
+    setUp({
+      maxJobs: 1,
+      media: (_id, { signal }) => {
+        asked.open(signal);
+        return new Promise(() => undefined);
+      },
+    });
+  const stuck = async (link: LocalLink): Promise<string> =>
+    (await link.submit(jobRequest({ inputs, ttl_ms: 5000 }), { person: ann })).job.id;
+
+  test('holds up neither a cancel nor the next job', async () => {
+    const { link, finish, scripted } = deaf();
+    const id = await stuck(link);
+    expect((await asked.promise).aborted).toBe(false);
+    await link.cancel(id, { person: ann });
+    // No turn of the clock goes by: it stands still.
+    const end = await link.follow(id, { person: ann, budgetMs: 1 });
+    expect(end).toMatchObject({ state: 'cancelled', timings: { started_at: null } });
+    expect((await asked.promise).aborted).toBe(true);
+    expect(await finish()).toMatchObject({ state: 'succeeded' });
+    expect(scripted.runs).toHaveLength(1);
+  });
+
+  test('nor the ttl', async () => {
+    const { link, clock, finish } = deaf();
+    const id = await stuck(link);
+    const waiting = finish();
+    await clock.advance(5000);
+    expect((await link.get(id, { person: ann })).error?.code).toBe('run.job.ttl');
+    expect(await waiting).toMatchObject({ state: 'succeeded' });
+  });
+
+  test('nor an abort of who follows', async () => {
+    const { link } = deaf();
+    const stop = new AbortController();
+    const end = link.follow(await stuck(link), { person: ann, budgetMs: 1000, signal: stop.signal });
+    stop.abort();
+    await expect(end).rejects.toMatchObject({ code: 'aborted' });
+    await link.close();
+  });
+
+  test('nor a close', async () => {
+    const { link, scripted } = deaf();
+    const id = await stuck(link);
+    await link.close();
+    expect(scripted.closed).toBe(1);
+    expect((await link.get(id, { person: ann })).state).toBe('cancelled');
   });
 });
 

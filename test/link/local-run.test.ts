@@ -129,13 +129,31 @@ describe('a local Run', () => {
   test.each([
     ['a rebound name', { host: 'evil.example' }],
     ['a rebound name with the port', { host: 'evil.example:80' }],
-    ['a name that resolves to loopback', { host: 'localhost' }],
+    ['a name that resolves to loopback', { host: 'loopback.example' }],
+    ['localhost without the port', { host: 'localhost' }],
+    ['localhost with another port', { host: 'localhost:1' }],
     ['a page of another site', { origin: 'https://evil.example' }],
     ['a page without an origin', { origin: 'null' }],
   ])('refuses %s, token or not', async (_name, change) => {
     const { status, body } = await raw('GET', '/api/v1/jobs', change as Record<string, string>);
     expect(status).toBe(403);
     expectContract('problem', body);
+  });
+
+  test('answers under the name localhost too', async () => {
+    const host = run.url.replace('http://127.0.0.1', 'localhost');
+    expect(await raw('GET', '/api/v1/jobs', { host })).toMatchObject({ status: 200 });
+    expect(await raw('GET', '/api/v1/jobs', { host, origin: `http://${host}` })).toMatchObject({
+      status: 403,
+    });
+    expect(await raw('GET', '/api/v1/jobs', { host, authorization: '' })).toMatchObject({ status: 401 });
+  });
+
+  test('takes no prototype in the arguments of a job, at any depth', async () => {
+    for (const key of ['__proto__', 'constructor', 'prototype']) {
+      const body = JSON.stringify(jobRequest()).replace('"title":"Hi"', `"title":{"${key}":1}`);
+      expect((await call('POST', '/api/v1/jobs', body)).status).toBe(400);
+    }
   });
 
   test('a target that names another host stays here', async () => {

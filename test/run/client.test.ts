@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createRunClient, type RunClientOptions } from '../../src/run/client.ts';
+import type { Json } from '../../src/skill/json.ts';
 import { fakeRun, jobAnswer, json, problem, type Script, submitAnswer } from './support/fake-run.ts';
 import { ann, bob, ids, jobIn, requestOf } from './support/jobs.ts';
 import { createTestClock } from './support/test-clock.ts';
@@ -338,6 +339,12 @@ describe('answers', () => {
       code: 'run_answer_invalid',
     });
     expect(pulled).toBeLessThan(24);
+  });
+
+  test('C94: a result whose keys are odd names is a result like any other', async () => {
+    const result = { constructor: 'Ferrari', prototype: [{ constructor: null }] };
+    const { client } = setUp(() => json(jobIn('succeeded', { result: result as unknown as Json })));
+    expect((await client.get(ids.job, { person: ann })).result).toEqual(result);
   });
 
   test('fields that a newer Run adds are dropped', async () => {

@@ -36,3 +36,13 @@ test('the events are the same however the bytes are cut', async () => {
     { numRuns: 200 },
   );
 });
+
+test('the longest chunk is read, however it is escaped', async () => {
+  const chunk = '\\ud83d\\ude00'.repeat(65_536);
+  const frame = `data: {"type":"output","job_id":"${ids.job}","seq":1,"at":"t","chunk":"${chunk}"}\n\n`;
+  const body = new Blob([frame]).stream();
+  const seen: unknown[] = [];
+  for await (const { event } of readEvents(body, { clock: createTestClock(), jobId: ids.job }))
+    seen.push(event);
+  expect(seen).toEqual([expect.objectContaining({ chunk: '😀'.repeat(65_536) })]);
+});

@@ -266,9 +266,9 @@ describe('streaming', () => {
   });
 
   const hostile: [string, string][] = [
-    ['a line without an end', 'x'.repeat(500_000)],
-    ['one whole frame', `data: ${'x'.repeat(500_000)}\n\n`],
-    ['a frame of very many lines', `${`data: ${'x'.repeat(1000)}\n`.repeat(500)}\n`],
+    ['a line without an end', 'x'.repeat(1_000_000)],
+    ['one whole frame', `data: ${'x'.repeat(1_000_000)}\n\n`],
+    ['a frame of very many lines', `${`data: ${'x'.repeat(1000)}\n`.repeat(1000)}\n`],
   ];
   test.each(hostile)('a huge frame closes the stream and polling goes on: %s', async (_, text) => {
     const stream = fakeStream(ids.job);

@@ -203,6 +203,13 @@ describe('a problem', () => {
     expect(error.message).toBe(`reading ${ids.job}: refused with status 422, run.limits.exceeded.`);
   });
 
+  test('with an odd key beside its own is read all the same', async () => {
+    const { clock, client } = setUp(() => problem(422, 'run.limits.exceeded', { constructor: 1 }));
+    await expect(clock.run(client.get(ids.job, { person: ann }))).rejects.toMatchObject({
+      problem: 'run.limits.exceeded',
+    });
+  });
+
   test.each([
     ['HTML', new Response('<h1>Bad</h1>', { status: 400, headers: { 'content-type': 'text/html' } })],
     [

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson, deepFreeze, type Json, parseJson } from '../../src/skill/json.ts';
+import {
+  canonicalJson,
+  deepFreeze,
+  forbiddenResultKeys,
+  type Json,
+  parseJson,
+} from '../../src/skill/json.ts';
 
 const bounds = { maxLength: 4 * 1024 * 1024 };
 
@@ -118,6 +124,16 @@ describe('parseJson', () => {
     ['"\ud83d"', 'not-well-formed -'],
   ])('%j: %s', (text, expected) => {
     expect(ruleOf(text)).toBe(expected);
+  });
+
+  it('refuses the keys it is told to, and no others', () => {
+    const ofResult = (text: string) => parseJson(text, { ...bounds, forbidden: forbiddenResultKeys });
+    const taken = ofResult('{"constructor":"Ferrari","a":[{"prototype":{"constructor":1}}]}');
+    expect(taken).toMatchObject({ ok: true, value: { constructor: 'Ferrari' } });
+    expect(taken.ok && Object.getPrototypeOf(taken.value)).toBe(Object.prototype);
+    for (const text of ['{"__proto__":1}', '[{"a":{"\\u005f_proto__":{}}}]']) {
+      expect(ofResult(text)).toMatchObject({ ok: false, fault: { rule: 'forbidden-key' } });
+    }
   });
 
   it('bounds the depth and the length', () => {

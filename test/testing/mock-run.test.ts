@@ -145,6 +145,69 @@ describe('scripts', () => {
     expect(list.jobs).toEqual([expect.objectContaining(lie)]);
   });
 
+  const broken: [string, object][] = [
+    ['end', {}],
+    ['end', { result: 1, limit: true }],
+    ['end', { fial: 'run.job.limit' }],
+    ['fail', { fail: 'any text' }],
+    ['fail', { fail: 'run.Job' }],
+    ['fail', { fail: 'run.job.limit\n' }],
+    ['fail', { fail: undefined }],
+    ['detail', { fail: 'run.job.limit', detail: 'x'.repeat(1025) }],
+    ['detail', { limit: true, detail: '😀'.repeat(1025) }],
+    ['detail', { limit: true, detail: 7 }],
+    ['exitCode', { fail: 'run.job.exit_nonzero', exitCode: 1.5 }],
+    ['exitCode', { fail: 'run.job.exit_nonzero', exitCode: Number.NaN }],
+    ['exitCode', { fail: 'run.job.exit_nonzero', exitCode: '1' }],
+    ['result', { result: undefined }],
+    ['result', { result: 1n }],
+    ['result', { result: () => 1 }],
+    ['node', { result: 1, node: '' }],
+    ['node', { result: 1, node: 'n'.repeat(129) }],
+    ['wallMs', { result: 1, wallMs: -1 }],
+    ['wallMs', { result: 1, wallMs: 0.5 }],
+    ['hang', { hang: 'a while' }],
+  ];
+  test.each(broken)('a script with such a %s is refused at once, not played: %o', async (name, end) => {
+    const { mock, submit, get, stream } = setUp({ otherwise: () => end as MockEnd });
+    expect(() => mock.next(end as MockEnd)).toThrow(
+      expect.objectContaining({
+        code: 'option_invalid',
+        message: expect.stringMatching(new RegExp(`^script.${name}: `)),
+      }),
+    );
+    const { id } = await submit();
+    await stream(id);
+    const job = await get(id);
+    expectContract('job', job);
+    expect(job.error).toEqual({
+      code: 'run.job.worker_failed',
+      detail: expect.stringContaining(`otherwise: SkillRunError: script.${name}: `),
+    });
+  });
+
+  test('the longest of everything is played', async () => {
+    const { mock, submit, get, stream } = setUp();
+    const fail = `run.${'a'.repeat(200)}`;
+    mock.next({ fail, detail: '😀'.repeat(1024), exitCode: -1, node: '😀'.repeat(128), wallMs: 0 });
+    const { id } = await submit();
+    await stream(id);
+    const job = await get(id);
+    expectContract('job', job);
+    expect(job).toMatchObject({ error: { code: fail }, exit: { code: -1 } });
+  });
+
+  test('an `otherwise` that throws ends its job, and says why in it', async () => {
+    const { submit, get, stream } = setUp({
+      otherwise: () => {
+        throw new Error('no such job in this test');
+      },
+    });
+    const { id } = await submit();
+    await stream(id);
+    expect((await get(id)).error?.detail).toBe('otherwise: Error: no such job in this test');
+  });
+
   test('diagnostics where the script has some', async () => {
     const { mock, submit, call, stream } = setUp();
     mock.next({ result: 1, stderr: 'oh' });

@@ -5,21 +5,12 @@ import type { Command, Job } from './command.ts';
 import type { Ground } from './ground.ts';
 import { canBecomeSandboxUser, findProgram } from './host.ts';
 import { inspectNode, type NodeBinary } from './node-binary.ts';
+import { requireSandboxOptions, type SandboxOptions } from './options.ts';
 import { probe } from './probe.ts';
 import { runTool } from './run.ts';
 import { isArchitecture } from './seccomp.ts';
 import type { Backend, RunEnd, Sandbox, ToolRun } from './types.ts';
 import { makeMountPoints, utilLinuxCommand, utilLinuxPrograms } from './util-linux.ts';
-
-/** How a sandbox is built. */
-export interface SandboxOptions {
-  /** Default: `bwrap` where it is installed and works, else `util-linux`. */
-  backend?: Backend;
-  /** Path of the Node that runs tools, 20.19 or newer. Default: the running one. */
-  node?: string;
-  /** Where the folder for the sandbox's files is made. Default: the system's temporary folder. */
-  directory?: string;
-}
 
 /**
  * Opens a sandbox on this machine, after a probe has shown that it holds. There is no weaker mode.
@@ -35,6 +26,7 @@ export async function openAdjustedSandbox(
   options: SandboxOptions,
   adjust: (command: Command) => Command,
 ): Promise<Sandbox> {
+  requireSandboxOptions(options);
   if (process.platform !== 'linux') {
     throw unavailable('The sandbox is built from Linux namespaces.', 'Run it on Linux.');
   }

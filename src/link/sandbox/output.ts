@@ -1,12 +1,12 @@
 import { maxJsonBytes, maxJsonDepth } from '../../skill/caps.ts';
 import type { Json } from '../../skill/json.ts';
-import { parseJson } from '../../skill/json.ts';
+import { forbiddenResultKeys, parseJson } from '../../skill/json.ts';
 import { visible } from '../../skill/text.ts';
 
 /** What a tool wrote, as a value, or the rule it broke. */
 export type Output = { ok: true; value: Json } | { ok: false; detail: string };
 
-/** Reads a tool's stdout: strict UTF-8, exactly one JSON value, no byte order mark. */
+/** Reads a tool's stdout: strict UTF-8, exactly one JSON value, no byte order mark, no key `__proto__`. */
 export function readOutput(bytes: Uint8Array): Output {
   let text: string;
   try {
@@ -17,7 +17,11 @@ export function readOutput(bytes: Uint8Array): Output {
   }
   if (text.trim() === '')
     return { ok: false, detail: 'The tool wrote no output; it must write one JSON value.' };
-  const result = parseJson(text, { maxLength: maxJsonBytes, maxDepth: maxJsonDepth });
+  const result = parseJson(text, {
+    maxLength: maxJsonBytes,
+    maxDepth: maxJsonDepth,
+    forbidden: forbiddenResultKeys,
+  });
   if (result.ok) return result;
   return { ok: false, detail: `The output is not one JSON value: ${result.fault.message}` };
 }

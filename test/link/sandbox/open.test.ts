@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Command } from '../../../src/link/sandbox/command.ts';
 import { findProgram } from '../../../src/link/sandbox/host.ts';
 import { openAdjustedSandbox, openSandbox } from '../../../src/link/sandbox/open.ts';
+import type { SandboxOptions } from '../../../src/link/sandbox/options.ts';
 import { utilLinuxPrograms } from '../../../src/link/sandbox/util-linux.ts';
 import { backends, makeDirectory, toolRun } from './help.ts';
 
@@ -120,6 +121,21 @@ describe.each(backends)('the probe of %s', (backend) => {
 });
 
 describe('openSandbox', () => {
+  it.each([
+    ['backend', 'bubblewrap'],
+    ['backend', 'Bwrap'],
+    ['backend', ''],
+    ['backend', null],
+    ['node', ''],
+    ['node', 20],
+  ])('takes no %s %j: it could stand for a weaker one', async (name, value) => {
+    const opening = openSandbox({ [name]: value } as SandboxOptions);
+    await expect(opening).rejects.toMatchObject({
+      code: 'option_invalid',
+      message: expect.stringMatching(new RegExp(`^${name}: `)),
+    });
+  });
+
   it('takes util-linux where bwrap is not on PATH', async () => {
     const folder = join(directory.path, 'bin');
     mkdirSync(folder);

@@ -9,10 +9,17 @@ describe('readOutput', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const text = JSON.stringify(value);
-        fc.pre(!/"(__proto__|constructor|prototype)":/.test(text) && text.isWellFormed());
+        fc.pre(!text.includes('"__proto__":') && text.isWellFormed());
         expect(readOutput(bytes(text))).toEqual({ ok: true, value: JSON.parse(text) });
       }),
     );
+  });
+
+  it('takes keys that are odd names and nothing more', () => {
+    for (const key of ['constructor', 'prototype', 'toString', 'hasOwnProperty']) {
+      const value = { [key]: 'Ferrari', deep: [{ [key]: 1 }] };
+      expect(readOutput(bytes(JSON.stringify(value)))).toEqual({ ok: true, value });
+    }
   });
 
   it.each([
@@ -24,6 +31,7 @@ describe('readOutput', () => {
     ['NaN', 'NaN'],
     ['a number that is not finite', '1e999'],
     ['__proto__', '{"__proto__":1}'],
+    ['__proto__ in disguise, deep', '[{"a":{"\\u005f_proto__":1}}]'],
     ['a key twice', '{"a":1,"a":2}'],
     ['half a surrogate pair', '"\\ud800"'],
     ['65 levels', `${'['.repeat(65)}${']'.repeat(65)}`],

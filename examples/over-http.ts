@@ -19,6 +19,7 @@ const local = await startLocalRun({
 
 const run = createRunService({
   baseUrl: local.url, // on the platform: leave it out
+  id: local.link.id, // on the platform: leave it out; this Run forgets its jobs with this process
   token: async () => local.token, // called before each request, so that it never goes stale
   nodes: { nodes: (context) => local.link.nodes(context) }, // on the platform: createNodeDirectory({ ownNodes })
 });

@@ -68,15 +68,17 @@ async function unlessAborted(
   acted: Promise<Acted>,
   signal: AbortSignal,
 ): Promise<Acted | { kind: 'aborted' }> {
+  // A signal of its own: many listeners on one make Node warn of a leak.
+  const own = AbortSignal.any([signal]);
   let stop = (): void => {};
   const aborted = new Promise<{ kind: 'aborted' }>((resolve) => {
     stop = () => resolve({ kind: 'aborted' });
-    signal.addEventListener('abort', stop, { once: true });
+    own.addEventListener('abort', stop, { once: true });
   });
   try {
     return await Promise.race([acted, aborted]);
   } finally {
-    signal.removeEventListener('abort', stop);
+    own.removeEventListener('abort', stop);
   }
 }
 

@@ -43,7 +43,7 @@ export function settle(job: Job, tier: 'own' | 'pool'): Settled {
     return { end, value: { value: job.result } };
   }
   const { status, executed, message } = unsuccessful(job);
-  const code = job.error === null ? {} : { code: job.error.code };
+  const code = job.error === null ? {} : { code: job.error.code.slice(0, 128) };
   const detail = job.error?.detail ? { detail: job.error.detail } : {};
   return { end: { status, executed, message, ...code, ...detail, job: summary } };
 }

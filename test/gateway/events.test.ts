@@ -7,7 +7,7 @@ import type { SkillGateway } from '../../src/gateway/gateway.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import type { MockFault } from '../../src/testing/mock-faults.ts';
 import type { MockEnd } from '../../src/testing/mock-script.ts';
-import { agentId, ann, approve, harness, passing, until } from '../support/harness.ts';
+import { agentId, ann, approve, eventNames, harness, passing, until } from '../support/harness.ts';
 
 const by = ann.subject;
 
@@ -18,19 +18,7 @@ type Told = {
 /** Everything that a gateway tells, in order. */
 function listen(gateway: SkillGateway): Told[] {
   const told: Told[] = [];
-  const names = [
-    'step-pending',
-    'step-decided',
-    'step-submitted',
-    'step-finished',
-    'call-finished',
-    'grant-created',
-    'grant-failed',
-    'grant-revoked',
-    'fault',
-    'listener-error',
-  ] as const;
-  for (const name of names) gateway.on(name, (event) => void told.push({ name, event } as Told));
+  for (const name of eventNames) gateway.on(name, (event) => void told.push({ name, event } as Told));
   return told;
 }
 

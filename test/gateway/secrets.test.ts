@@ -6,7 +6,18 @@ import { createNodeDirectory } from '../../src/run/nodes.ts';
 import { createRunService } from '../../src/run/run-service.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import type { MockFault } from '../../src/testing/mock-faults.ts';
-import { agentId, ann, approve, ben, harness, passing, seedSet, token, until } from '../support/harness.ts';
+import {
+  agentId,
+  ann,
+  approve,
+  ben,
+  eventNames,
+  harness,
+  passing,
+  seedSet,
+  token,
+  until,
+} from '../support/harness.ts';
 
 const argument = 'ARGUMENT-5f1c';
 const result = 'RESULT-77ab';
@@ -212,16 +223,7 @@ describe('C114: what holds an argument, a result or the token', () => {
       gateway: { store, approver: async () => ({ decision: 'approve', always: true }) },
     });
     const seen: unknown[] = [];
-    const names = [
-      'step-pending',
-      'step-decided',
-      'step-submitted',
-      'step-finished',
-      'call-finished',
-      'grant-created',
-      'fault',
-    ] as const;
-    for (const name of names) h.gateway.on(name, (event) => void seen.push(event));
+    for (const name of eventNames) h.gateway.on(name, (event) => void seen.push(event));
     if (fault) h.mock.fault(fault);
     h.mock.next({ result, stderr: `${argument} ${token}`, output: [result] });
     const outcome = await passing(

@@ -24,6 +24,20 @@ export function seedSet(): Promise<SkillSet> {
   return seeds;
 }
 
+/** The names of a gateway's events. */
+export const eventNames = [
+  'step-pending',
+  'step-decided',
+  'step-submitted',
+  'step-finished',
+  'call-finished',
+  'grant-created',
+  'grant-failed',
+  'grant-revoked',
+  'fault',
+  'listener-error',
+] as const;
+
 /** The menu name of a tool. */
 export function nameOf(skills: SkillSet, tool: string): string {
   const found = skills.menu.tools.find(({ name }) => skills.find(name)?.tool.name === tool);
@@ -66,19 +80,7 @@ export async function harness(options: HarnessOptions = {}): Promise<Harness> {
     createSkillGateway({ person: ann, skills, run, clock, ...options.gateway, ...change });
   const gateway = make();
   const told: (keyof GatewayEvents)[] = [];
-  const names = [
-    'step-pending',
-    'step-decided',
-    'step-submitted',
-    'step-finished',
-    'call-finished',
-    'grant-created',
-    'grant-failed',
-    'grant-revoked',
-    'fault',
-    'listener-error',
-  ] as const;
-  for (const name of names) gateway.on(name, () => void told.push(name));
+  for (const name of eventNames) gateway.on(name, () => void told.push(name));
   const tool = (name: string): string => {
     try {
       return nameOf(skills, name);

@@ -6,7 +6,10 @@ import type { Grant } from './grant.ts';
 import type { StorePort, StoreScope } from './port.ts';
 import { readSnapshot, type Snapshot, writeSnapshot } from './snapshot.ts';
 
-/** The embedded store: it lives as long as the process, and can be carried to another as a snapshot. */
+/**
+ * The embedded store: it lives as long as the process, and can be carried to another as a snapshot. It keeps all
+ * that it was ever given, so a host that runs for long passes a store of its own.
+ */
 export interface MemoryStore extends StorePort {
   readonly durable: false;
   /** Everything in it as JSON text. It holds arguments of steps, and no token, header or result. */
@@ -19,43 +22,46 @@ export interface MemoryStore extends StorePort {
  */
 export function createMemoryStore(snapshot?: string): MemoryStore {
   const steps = new Map<string, StepRecord>();
+  const open = new Map<string, StepRecord>();
   const replays = new Map<string, string>();
   const grants = new Map<string, Grant>();
   const chains = new Map<string, { scope: AuditScope; entries: AuditEntry[] }>();
   if (snapshot !== undefined) restore(readSnapshot(snapshot));
 
   function restore(from: Snapshot): void {
-    for (const step of from.steps.map(kept)) {
-      steps.set(step.id, step);
-      if (step.replayKey !== null) replays.set(step.replayKey, step.id);
-    }
+    for (const step of from.steps) putStep(step);
     for (const grant of from.grants.map(kept)) grants.set(grant.key, grant);
     for (const [scope, entries] of from.audit) {
       chains.set(chainKey(scope), { scope, entries: entries.map(kept) });
     }
   }
 
+  function putStep(given: StepRecord): StepRecord {
+    const step = kept(given);
+    steps.set(step.id, step);
+    if (step.replayKey !== null) replays.set(step.replayKey, step.id);
+    if (isStepEnd(step.state)) open.delete(step.id);
+    else open.set(step.id, step);
+    return step;
+  }
+
   // Each method does all of its work before it first gives up control: that makes it atomic.
   return {
     durable: false,
     steps: {
-      async create(given) {
-        const step = kept(given);
+      async create(step) {
         const earlier = step.replayKey === null ? undefined : replays.get(step.replayKey);
         if (earlier !== undefined) return { created: false, step: steps.get(earlier) as StepRecord };
-        steps.set(step.id, step);
-        if (step.replayKey !== null) replays.set(step.replayKey, step.id);
-        return { created: true, step };
+        return { created: true, step: putStep(step) };
       },
       get: async (id) => steps.get(id),
       findReplay: async (replayKey) => steps.get(replays.get(replayKey) ?? ''),
       async update(step) {
         if (steps.get(step.id)?.revision !== step.revision - 1) return false;
-        steps.set(step.id, kept(step));
+        putStep(step);
         return true;
       },
-      open: async (scope) =>
-        [...steps.values()].filter((step) => isOf(step.owner, scope) && !isStepEnd(step.state)),
+      open: async (scope) => [...open.values()].filter((step) => isOf(step.owner, scope)),
     },
     grants: {
       async put(grant) {

@@ -26,7 +26,7 @@ describe.each(backends)('a run on %s', (backend) => {
   it('says what it is', () => {
     expect(sandbox).toMatchObject({
       backend,
-      nets: ['deny'],
+      nets: backend === 'bwrap' ? ['deny', 'openvibe-only', 'public'] : ['deny'],
       seccomp: backend === 'bwrap' ? 'on' : 'absent',
     });
   });

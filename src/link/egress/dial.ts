@@ -8,7 +8,7 @@ const maxDials = 3;
  *
  * @param dial starts a connection
  * @param isOver whether nobody waits for it any more
- * @returns a paused socket; `undefined` where none of the first three answered in time
+ * @returns `undefined` where none of the first three answered in time
  */
 export async function dialFirst(
   addresses: readonly string[],
@@ -19,16 +19,18 @@ export async function dialFirst(
     if (isOver()) return undefined;
     const socket = dial(address);
     if (await connects(socket)) return socket;
-    socket.destroy();
   }
   return undefined;
 }
 
 function connects(socket: Socket): Promise<boolean> {
   return new Promise((resolve) => {
-    socket.setTimeout(patienceMs, () => resolve(false));
-    socket.once('connect', () => resolve(true)).once('close', () => resolve(false));
-    // `close` follows it.
-    socket.on('error', () => undefined);
+    const giveUp = (): void => void socket.destroy();
+    socket.setTimeout(patienceMs, giveUp);
+    socket.once('close', () => resolve(false)).once('error', giveUp);
+    socket.once('connect', () => {
+      socket.setTimeout(0, giveUp);
+      resolve(true);
+    });
   });
 }

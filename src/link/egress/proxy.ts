@@ -42,11 +42,9 @@ export async function openEgress(
   const sockets = new Set<Socket>();
   let total = 0;
 
-  const keep = (socket: Socket): void => {
+  const keep = (socket: Socket): Socket => {
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-    socket.on('error', () => socket.destroy());
-    socket.setTimeout(idleMs, () => socket.destroy());
+    return socket.once('close', () => sockets.delete(socket)).on('error', () => socket.destroy());
   };
   const closeAll = (): void => {
     for (const socket of sockets) socket.destroy();
@@ -70,10 +68,10 @@ export async function openEgress(
     const addresses = await checkedAddresses(name, outside);
     if (addresses.length === 0) return refuse(client, '403 Forbidden');
     target.allowed = true;
-    const dial = (address: string): Socket => outside.dial(address, port);
+    const dial = (address: string): Socket => keep(outside.dial(address, port));
     const remote = await dialFirst(addresses, dial, () => client.destroyed);
     if (remote === undefined) return refuse(client, '502 Bad Gateway');
-    keep(remote);
+    for (const socket of [client, remote]) socket.setTimeout(idleMs, () => socket.destroy());
     remote.once('close', () => client.destroySoon());
     if (client.destroyed) remote.destroy();
     client.once('close', () => remote.destroy());

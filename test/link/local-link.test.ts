@@ -420,8 +420,10 @@ describe('how a run ends', () => {
     ],
   ];
   test.each(ends)('%s', async (_name, end, expected) => {
-    const { finish } = setUp({}, () => end);
-    expect(await finish()).toMatchObject(expected);
+    const { finish, link } = setUp({}, () => end);
+    const job = await finish();
+    expect(job).toMatchObject(expected);
+    expect(await link.diagnostics?.(job?.id ?? '', { person: ann })).toEqual({ stderr, targets });
   });
 
   test('a cancel kills the tool', async () => {

@@ -25,7 +25,8 @@ export async function listenOnFile(
   const handle = await open(folder);
   try {
     await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
+      // It stays: later ones, such as that of a connection for which there was no descriptor, end nothing.
+      server.on('error', reject);
       server.listen({ path: `/proc/self/fd/${handle.fd}/egress`, exclusive: true }, resolve);
     });
     await chmod(path, 0o600);

@@ -190,6 +190,27 @@ describe.runIf(backends.includes('bwrap'))('a tool with a network', () => {
     expect([...world.lookups, ...world.dialled]).toEqual([]);
   });
 
+  it('is still held by its own network namespace where the filter is taken from it', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const unfiltered = await openAdjustedSandbox(
+      { backend: 'bwrap', directory: directory.path },
+      (command) => {
+        const at = command.args.includes('/egress') ? command.args.indexOf('--seccomp') : -1;
+        return at === -1 ? command : { ...command, args: command.args.toSpliced(at, 2) };
+      },
+      world.outside,
+    );
+    const tool = (expression: string) => toolRun(answering(expression), { net: 'public' });
+    const here = await unfiltered.run(tool(socket(`${port}, '127.0.0.1'`)));
+    expect(here).toMatchObject({ value: { denied: ['ECONNREFUSED'] } });
+    const out = await unfiltered.run(tool(socket(`443, '${somewhere}'`)));
+    expect(out).toMatchObject({ value: { denied: ['ENETUNREACH'] } });
+    await unfiltered.close();
+    server.close();
+  });
+
   it('gets a refusal, and no page, for a request to the proxy itself', async () => {
     const plain = `called((resolve, reject) => { const socket = require('net').connect('/egress'); let text = '';
       socket.on('data', (chunk) => { text += chunk }).on('close', () => resolve(text.slice(0, 12))).on('error', reject)

@@ -132,7 +132,7 @@ function jobEndOf(end: RunEnd): JobEnd {
       cpu_ms: end.usage.cpuMs === null ? null : whole(end.usage.cpuMs),
       mem_peak_bytes: end.usage.memPeakBytes === null ? null : whole(end.usage.memPeakBytes),
     },
-    diagnostics: { stderr: end.stderr, targets: [] },
+    diagnostics: { stderr: end.stderr, targets: [...end.targets] },
   };
   switch (end.kind) {
     case 'exited':

@@ -95,7 +95,7 @@ export function scriptedSandbox(script?: (run: ToolRun) => Promise<RunEnd> | Run
 }
 
 function exited(value: Json): RunEnd {
-  return { kind: 'exited', value, stderr: 'a word for the person', usage };
+  return { kind: 'exited', value, stderr: 'a word for the person', usage, targets: [] };
 }
 
 export const runUsage = usage;
@@ -104,7 +104,7 @@ export const runUsage = usage;
 export function untilKilled(run: ToolRun): Promise<RunEnd> {
   run.onStart?.();
   return new Promise((resolve) => {
-    const kill = (): void => resolve({ kind: 'cancelled', stderr: '', usage });
+    const kill = (): void => resolve({ kind: 'cancelled', stderr: '', usage, targets: [] });
     if (run.signal?.aborted) kill();
     run.signal?.addEventListener('abort', kill);
   });

@@ -44,6 +44,7 @@ function setUp(options: Partial<LinkOptions> = {}, script?: (run: ToolRun) => Pr
 }
 
 const usage = runUsage;
+const targets = [{ host: 'a.example', port: 443, allowed: false, bytes: 0 }];
 
 describe('a Link', () => {
   test('is off until its owner turns it on', () => {
@@ -393,34 +394,36 @@ describe('how a run ends', () => {
   const ends: [string, RunEnd, object][] = [
     [
       'a limit',
-      { kind: 'limit', limit: 'memory', detail: 'too much', stderr, usage },
+      { kind: 'limit', limit: 'memory', detail: 'too much', stderr, usage, targets },
       { state: 'failed', exit: { reason: 'limit', code: null }, error: { code: 'run.job.limit' } },
     ],
     [
       'a non-zero exit',
-      { kind: 'failed', exitCode: 7, detail: 'exit 7', stderr, usage },
+      { kind: 'failed', exitCode: 7, detail: 'exit 7', stderr, usage, targets },
       { state: 'failed', exit: { reason: 'exited', code: 7 }, error: { code: 'run.job.exit_nonzero' } },
     ],
     [
       'a bad output',
-      { kind: 'failed', exitCode: 0, detail: 'not JSON', stderr, usage },
+      { kind: 'failed', exitCode: 0, detail: 'not JSON', stderr, usage, targets },
       { state: 'failed', exit: { reason: 'exited', code: 1 }, error: { code: 'run.job.exit_nonzero' } },
     ],
     [
       'a refusal',
-      { kind: 'refused', detail: 'no', stderr, usage },
+      { kind: 'refused', detail: 'no', stderr, usage, targets },
       { state: 'failed', exit: { reason: 'failed', code: null }, error: { code: 'run.job.worker_failed' } },
     ],
-    ['a cancel', { kind: 'cancelled', stderr, usage }, { state: 'cancelled', error: null }],
+    ['a cancel', { kind: 'cancelled', stderr, usage, targets }, { state: 'cancelled', error: null }],
     [
       'a detail that is hostile',
-      { kind: 'failed', exitCode: 1, detail: `\u202e${'\u0000'.repeat(5000)}`, stderr, usage },
+      { kind: 'failed', exitCode: 1, detail: `\u202e${'\u0000'.repeat(5000)}`, stderr, usage, targets },
       { error: { detail: expect.stringMatching(/^\\u\{202e\}(\\u\{0\})+/) } },
     ],
   ];
   test.each(ends)('%s', async (_name, end, expected) => {
-    const { finish } = setUp({}, () => end);
-    expect(await finish()).toMatchObject(expected);
+    const { finish, link } = setUp({}, () => end);
+    const job = await finish();
+    expect(job).toMatchObject(expected);
+    expect(await link.diagnostics?.(job?.id ?? '', { person: ann })).toEqual({ stderr, targets });
   });
 
   test('a cancel kills the tool', async () => {

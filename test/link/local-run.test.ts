@@ -26,7 +26,8 @@ let script: ((run: ToolRun) => Promise<RunEnd> | RunEnd) | undefined;
 const scripted = scriptedSandbox((tool) => {
   if (script) return script(tool);
   tool.onStart?.();
-  return { kind: 'exited', value: 'ok', stderr: '', usage: { wallMs: 5, cpuMs: null, memPeakBytes: null } };
+  const usage = { wallMs: 5, cpuMs: null, memPeakBytes: null };
+  return { kind: 'exited', value: 'ok', stderr: '', usage, targets: [] };
 });
 
 beforeEach(async () => {

@@ -10,16 +10,18 @@ import { makeFile, makeFolder } from './tree.ts';
 /** The folder of one sandbox on the host; every file of it is gone when the sandbox is closed. */
 export interface BaseFolder {
   readonly path: string;
-  /** Holds the preload; `/rt` inside. */
+  /** Holds the preloads; `/rt` inside. */
   readonly runtime: string;
-  /** The seccomp program. */
+  /** The seccomp program of a tool without network. */
   readonly filter: string;
+  /** The seccomp program of a tool with one. */
+  readonly networkFilter: string;
   /** A tree of empty mount points; `/` inside, where a backend needs one on disk. */
   readonly root: string;
   remove(): Promise<void>;
 }
 
-const preload = new URL('./preload.cjs', import.meta.url);
+const preloads = ['preload.cjs', 'network.cjs'] as const;
 
 /**
  * Makes a sandbox's own folder, after removing those whose process was killed before it could.
@@ -49,14 +51,18 @@ async function furnish(path: string, architecture: Architecture): Promise<BaseFo
     path,
     runtime: join(path, 'rt'),
     filter: join(path, 'filter.bpf'),
+    networkFilter: join(path, 'network-filter.bpf'),
     root: join(path, 'root'),
     remove: () => remove(path),
   };
   // Started by root, the sandbox's own user has to pass through; otherwise it is ours.
   if (process.getuid?.() === 0) await chmod(path, 0o711);
   await makeFolder(folder.runtime);
-  await makeFile(join(folder.runtime, 'preload.cjs'), await readFile(preload));
-  await makeFile(folder.filter, seccompProgram(architecture));
+  for (const name of preloads) {
+    await makeFile(join(folder.runtime, name), await readFile(new URL(`./${name}`, import.meta.url)));
+  }
+  await makeFile(folder.filter, seccompProgram(architecture, 'none'));
+  await makeFile(folder.networkFilter, seccompProgram(architecture, 'unix'));
   await makeFolder(folder.root);
   return folder;
 }

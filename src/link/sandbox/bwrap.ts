@@ -31,12 +31,13 @@ export function bwrapCommand(job: Job, find: (name: (typeof bwrapPrograms)[numbe
       ...['--uid', '65534'],
       ...['--gid', '65534'],
       ...binds.flatMap(({ from, at }) => ['--ro-bind', from, at]),
+      ...(job.egress === undefined ? [] : ['--ro-bind', job.egress, '/egress']),
       ...['--remount-ro', '/'],
       ...['--chdir', '/in'],
       ...['--seccomp', '3'],
       '--',
       ...job.inside,
     ],
-    descriptor: job.base.filter,
+    descriptor: job.egress === undefined ? job.base.filter : job.base.networkFilter,
   };
 }

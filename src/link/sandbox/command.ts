@@ -2,8 +2,9 @@ import { basename } from 'node:path';
 import type { Limits } from '../../skill/caps.ts';
 import type { BaseFolder } from './base-folder.ts';
 import type { JobFolder } from './job-folder.ts';
-import { heapFlags, permissionFlags } from './limits.ts';
+import { heapFlags, networkFlags, permissionFlags } from './limits.ts';
 import type { NodeBinary } from './node-binary.ts';
+import type { ToolRun } from './types.ts';
 
 /** What a backend makes a process from. */
 export interface Job {
@@ -11,6 +12,8 @@ export interface Job {
   readonly base: BaseFolder;
   readonly folder: JobFolder;
   readonly limits: Limits;
+  /** The host's path of the unix socket that leads out, for a job that has a network. */
+  readonly egress?: string;
   /** What runs inside: `/bin/node` and its arguments. */
   readonly inside: readonly string[];
 }
@@ -54,9 +57,10 @@ export function inputBind(from: string): Bind {
 }
 
 /** The command line of a tool inside: Node with its inner layer and the preload. */
-export function toolCommand(node: NodeBinary, limits: Limits, entry: string): string[] {
+export function toolCommand(node: NodeBinary, { limits, entry, net }: ToolRun): string[] {
   const flags = [...heapFlags(limits), ...permissionFlags(node)];
-  return ['/bin/node', ...flags, '--require=/rt/preload.cjs', `/in/${entry}`];
+  if (net === 'deny') return ['/bin/node', ...flags, '--require=/rt/preload.cjs', `/in/${entry}`];
+  return ['/bin/node', ...flags, ...networkFlags(node), '--require=/rt/network.cjs', `/in/${entry}`];
 }
 
 /** The same with Node's own layers left out, so that only the operating system holds: for the probe. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Limits, maxJsonBytes, maxLimits } from '../../skill/caps.ts';
+import { type Limits, maxJsonBytes, maxLimits, type Net } from '../../skill/caps.ts';
 import { makeFolder, makeTree } from './tree.ts';
 import type { ToolRun } from './types.ts';
 
@@ -20,8 +20,8 @@ const maxFiles = 32;
 const maxFileBytes = 65_536;
 
 /** Why a run is refused before anything of it touches the disk; `undefined` when it is not. */
-export function findRefusal(run: ToolRun): string | undefined {
-  if (run.net !== 'deny') return `This sandbox holds tools to the net "deny" only.`;
+export function findRefusal(run: ToolRun, nets: readonly Net[]): string | undefined {
+  if (!nets.includes(run.net)) return `This sandbox holds tools to these nets only: ${nets.join(', ')}.`;
   if (!areLimits(run.limits)) {
     return `The limits must be whole numbers from 1 to ${maxLimits.wall_ms} ms and ${maxLimits.mem_bytes} bytes.`;
   }

@@ -45,3 +45,13 @@ export function permissionFlags({ major, minor }: NodeBinary): string[] {
     ...(signal ? ['--disable-sigusr1'] : []),
   ];
 }
+
+/** The flags of a tool that has a network. */
+export function networkFlags({ major }: NodeBinary): string[] {
+  return [
+    // A distribution's Node looks for certificates on disk, where a sandbox has none.
+    '--use-bundled-ca',
+    // From then on the inner layer knows of sockets too.
+    ...(major >= 25 ? ['--allow-net'] : []),
+  ];
+}

@@ -1,4 +1,6 @@
 import { isSkillRunError, SkillRunError } from '../../errors.ts';
+import { nets } from '../../skill/caps.ts';
+import { internet, type Outside } from '../egress/outside.ts';
 import { type BaseFolder, createBaseFolder } from './base-folder.ts';
 import { bwrapCommand, bwrapPrograms } from './bwrap.ts';
 import type { Command, Job } from './command.ts';
@@ -21,10 +23,11 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   return openAdjustedSandbox(options, (command) => command);
 }
 
-/** The same, with a hand on each command line: for tests that take a layer away. */
+/** The same, with a hand on each command line and an internet of one's own: for tests. */
 export async function openAdjustedSandbox(
   options: SandboxOptions,
   adjust: (command: Command) => Command,
+  outside: Outside = internet,
 ): Promise<Sandbox> {
   requireSandboxOptions(options);
   if (process.platform !== 'linux') {
@@ -46,7 +49,10 @@ export async function openAdjustedSandbox(
     for (const backend of candidates(options.backend)) {
       try {
         const build = await builder(backend, node, base);
-        const ground: Ground = { node, base, command: async (job) => adjust(await build(job)) };
+        const command = async (job: Job): Promise<Command> => adjust(await build(job));
+        // Without seccomp a tool could make any socket: then it gets no network at all.
+        const held = backend === 'bwrap' ? nets : (['deny'] as const);
+        const ground: Ground = { node, base, nets: held, outside, command };
         await probe(ground, backend);
         return sandbox(ground, backend);
       } catch (fault) {
@@ -102,7 +108,7 @@ function sandbox(ground: Ground, backend: Backend): Sandbox {
   return {
     backend,
     seccomp: backend === 'bwrap' ? 'on' : 'absent',
-    nets: ['deny'],
+    nets: ground.nets,
     async run(run: ToolRun) {
       if (closing.signal.aborted) throw new SkillRunError('closed', 'The sandbox is closed. Open another.');
       const signals = [closing.signal, ...(run.signal === undefined ? [] : [run.signal])];

@@ -1,4 +1,5 @@
 import { maxJsonBytes } from '../../skill/caps.ts';
+import type { Target } from '../egress/targets.ts';
 import { toolCommand } from './command.ts';
 import { type Ground, withJob } from './ground.ts';
 import { findRefusal } from './job-folder.ts';
@@ -14,18 +15,23 @@ import { type Cause, judge, maxStderrFlood } from './verdict.ts';
  * @throws `link_unavailable` when the machine could not start it
  */
 export async function runTool(ground: Ground, run: ToolRun): Promise<RunEnd> {
-  const unused = { stderr: '', usage: { wallMs: 0, cpuMs: null, memPeakBytes: null } };
-  const refusal = findRefusal(run);
+  const unused = { stderr: '', usage: { wallMs: 0, cpuMs: null, memPeakBytes: null }, targets: [] };
+  const refusal = findRefusal(run, ground.nets);
   if (refusal !== undefined) return { kind: 'refused', detail: refusal, ...unused };
-  const inside = toolCommand(ground.node, run.limits, run.entry);
-  return withJob(ground, run, inside, async (command) => {
+  const inside = toolCommand(ground.node, run);
+  return withJob(ground, run, inside, async (command, targets) => {
     if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
     const started = performance.now();
-    return follow(await launch(command), run, started);
+    return follow(await launch(command), run, targets, started);
   });
 }
 
-async function follow(launched: Launched, run: ToolRun, started: number): Promise<RunEnd> {
+async function follow(
+  launched: Launched,
+  run: ToolRun,
+  targets: readonly Target[],
+  started: number,
+): Promise<RunEnd> {
   const { limits } = run;
   let cause: Cause | undefined;
   const stop = (why: Cause): void => {
@@ -51,6 +57,7 @@ async function follow(launched: Launched, run: ToolRun, started: number): Promis
       ...judge(cause, exit, stdout(), seen, limits),
       stderr: readStderr(stderr()),
       usage,
+      targets: targets.map((target) => ({ ...target })),
     };
   } finally {
     clearTimeout(timer);

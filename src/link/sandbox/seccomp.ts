@@ -19,8 +19,7 @@ const absent: readonly Numbers[] = [
   [426, 426], // io_uring_enter
   [427, 427], // io_uring_register
 ];
-const noSocket: readonly Numbers[] = [
-  [41, 198], // socket: of every family, AF_VSOCK too, which no network namespace covers
+const noSocketPair: readonly Numbers[] = [
   [53, 199], // socketpair
 ];
 const forbidden: readonly Numbers[] = [
@@ -86,6 +85,8 @@ const forbidden: readonly Numbers[] = [
   [172, null], // iopl
   [173, null], // ioperm
 ];
+const socket: Numbers = [41, 198]; // AF_VSOCK's too, which no network namespace covers
+const unixFamily = 1;
 const clone: Numbers = [56, 220];
 const cloneThread = 0x0001_0000;
 const auditArch: Record<Architecture, number> = { x64: 0xc000_003e, arm64: 0xc000_00b7 };
@@ -110,10 +111,12 @@ const firstArgument = 16;
 type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, value: number];
 
 /**
- * The filter program of a tool without network: an array of `struct sock_filter` (8 bytes each,
- * little-endian), as `bwrap --seccomp` reads it.
+ * The filter program of a tool: an array of `struct sock_filter` (8 bytes each, little-endian), as
+ * `bwrap --seccomp` reads it.
+ *
+ * @param sockets which a tool may make: none, or, where it has a network, unix ones alone
  */
-export function seccompProgram(architecture: Architecture): Uint8Array {
+export function seccompProgram(architecture: Architecture, sockets: 'none' | 'unix'): Uint8Array {
   const column = architecture === 'x64' ? 0 : 1;
   const refuse = (calls: readonly Numbers[], action: number): Instruction[] =>
     calls.flatMap((numbers): Instruction[] => {
@@ -135,7 +138,8 @@ export function seccompProgram(architecture: Architecture): Uint8Array {
     [answer, 0, 0, kill],
     ...refuse(noProcess, errno(EPERM)),
     ...refuse(absent, errno(ENOSYS)),
-    ...refuse(noSocket, errno(EACCES)),
+    ...refuse(noSocketPair, errno(EACCES)),
+    ...(sockets === 'none' ? refuse([socket], errno(EACCES)) : unixOnly(socket[column] ?? -1)),
     ...refuse(forbidden, errno(EPERM)),
     // A thread may be made, a process not.
     [jumpEqual, 0, 3, clone[column] ?? -1],
@@ -144,6 +148,17 @@ export function seccompProgram(architecture: Architecture): Uint8Array {
     [answer, 0, 0, errno(EPERM)],
     [answer, 0, 0, allow],
   ]);
+}
+
+// The family is a C int: the kernel reads these 32 bits alone.
+function unixOnly(number: number): Instruction[] {
+  return [
+    [jumpEqual, 0, 4, number],
+    [loadWord, 0, 0, firstArgument],
+    [jumpEqual, 1, 0, unixFamily],
+    [answer, 0, 0, errno(EACCES)],
+    [answer, 0, 0, allow],
+  ];
 }
 
 function encode(program: readonly Instruction[]): Uint8Array {

@@ -1,5 +1,6 @@
 import type { Limits, Net } from '../../skill/caps.ts';
 import type { Json, JsonObject } from '../../skill/json.ts';
+import type { Target } from '../egress/targets.ts';
 
 /** One code file of a job, at its path in the tool's own tree. */
 export interface CodeFile {
@@ -38,6 +39,8 @@ export type RunEnd = {
   /** At most 16 KiB, control characters made visible; for the person. */
   readonly stderr: string;
   readonly usage: RunUsage;
+  /** The hosts that the tool asked for, at most 256; for the person. */
+  readonly targets: readonly Target[];
 } & (
   | { readonly kind: 'exited'; readonly value: Json }
   | { readonly kind: 'limit'; readonly limit: 'wall' | 'cpu' | 'memory' | 'output'; readonly detail: string }

@@ -12,7 +12,7 @@ export type Cause = 'cancelled' | 'wall' | 'memory' | 'output' | 'stderr';
 /** Most of a tool's stderr that is read at all, in bytes; more is a flood, and ends the run. */
 export const maxStderrFlood = 1_048_576;
 
-type Verdict<End> = End extends unknown ? Omit<End, 'stderr' | 'usage'> : never;
+type Verdict<End> = End extends unknown ? Omit<End, 'stderr' | 'usage' | 'targets'> : never;
 
 /** How a run ended, from what ended it, what it wrote and what was seen of it. */
 export function judge(

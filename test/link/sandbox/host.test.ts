@@ -22,7 +22,9 @@ beforeAll(async () => {
     logLevel: 'silent',
     build: { ssr: source('./host-program.ts'), outDir: built.path, target: 'node20', minify: false },
   });
-  copyFileSync(source('../../../src/link/sandbox/preload.cjs'), join(built.path, 'preload.cjs'));
+  for (const name of ['preload.cjs', 'network.cjs']) {
+    copyFileSync(source(`../../../src/link/sandbox/${name}`), join(built.path, name));
+  }
 });
 afterAll(() => built[Symbol.asyncDispose]());
 

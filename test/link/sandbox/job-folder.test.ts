@@ -32,15 +32,15 @@ describe('findRefusal', () => {
     'a/b/c/d/e.js',
     'x.js/',
   ])('refuses a file named %j', (path) => {
-    expect(findRefusal(toolRun('', { files: [main, file(path)] }))).toMatch(/path/);
-    expect(findRefusal(toolRun('', { files: [file(path)], entry: path }))).toBeDefined();
+    expect(findRefusal(toolRun('', { files: [main, file(path)] }), ['deny'])).toMatch(/path/);
+    expect(findRefusal(toolRun('', { files: [file(path)], entry: path }), ['deny'])).toBeDefined();
   });
 
   it('passes no name that leaves the folder or has a twin', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (name) => {
         const path = `${name}.js`;
-        if (findRefusal(toolRun('', { files: [file(path)], entry: path })) !== undefined) return;
+        if (findRefusal(toolRun('', { files: [file(path)], entry: path }), ['deny']) !== undefined) return;
         expect(join('/in', path)).toBe(`/in/${path}`);
         expect(path.normalize('NFKC').toLowerCase()).toBe(path);
       }),
@@ -62,7 +62,7 @@ describe('findRefusal', () => {
     ['more memory than the cap', { limits: { wall_ms: 1, mem_bytes: 268_435_457 } }, /limits/],
     ['limits that are no numbers', { limits: { wall_ms: Number.NaN, mem_bytes: 1.5 } }, /limits/],
   ])('refuses %s', (_, more, message) => {
-    expect(findRefusal(toolRun('', more))).toMatch(message);
+    expect(findRefusal(toolRun('', more), ['deny'])).toMatch(message);
   });
 });
 

@@ -26,7 +26,7 @@ describe.each(backends)('a run on %s', (backend) => {
   it('says what it is', () => {
     expect(sandbox).toMatchObject({
       backend,
-      nets: ['deny'],
+      nets: backend === 'bwrap' ? ['deny', 'openvibe-only', 'public'] : ['deny'],
       seccomp: backend === 'bwrap' ? 'on' : 'absent',
     });
   });
@@ -161,12 +161,8 @@ describe.each(backends)('a run on %s', (backend) => {
     const onStart = () => {
       started = true;
     };
-    for (const more of [{ net: 'public' as const }, { entry: 'other.js', files: files({ 'main.js': '' }) }]) {
-      expect(await sandbox.run(toolRun('', { ...more, onStart }))).toMatchObject({
-        kind: 'refused',
-        stderr: '',
-      });
-    }
+    const run = toolRun('', { entry: 'other.js', files: files({ 'main.js': '' }), onStart });
+    expect(await sandbox.run(run)).toMatchObject({ kind: 'refused', stderr: '', targets: [] });
     expect(started).toBe(false);
   });
 

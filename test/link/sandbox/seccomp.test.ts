@@ -70,7 +70,7 @@ const calls: [string, number | null, number | null, number][] = [
 ];
 
 describe.each(['x64', 'arm64'] as Architecture[])('the filter for %s', (architecture) => {
-  const program = seccompProgram(architecture);
+  const program = seccompProgram(architecture, 'none');
   const own = arch[architecture];
   const clone = architecture === 'x64' ? 56 : 220;
 
@@ -103,6 +103,21 @@ describe.each(['x64', 'arm64'] as Architecture[])('the filter for %s', (architec
         expect(evaluate(program, own, call)).toBe(kill);
       }),
     );
+  });
+
+  it('lets a tool with a network make unix sockets, and differs in nothing else', () => {
+    const network = seccompProgram(architecture, 'unix');
+    const socket = architecture === 'x64' ? 41 : 198;
+    fc.assert(
+      fc.property(fc.oneof(fc.nat(50), fc.bigInt({ min: 0n, max: 0xffff_ffff_ffff_ffffn })), (argument) => {
+        // The kernel takes the family as an int.
+        const isUnix = BigInt.asUintN(32, BigInt(argument)) === 1n;
+        expect(evaluate(network, own, socket, BigInt(argument))).toBe(isUnix ? allow : errno(13));
+      }),
+    );
+    for (let call = 0; call < 600; call += 1) {
+      if (call !== socket) expect(evaluate(network, own, call, 1n)).toBe(evaluate(program, own, call, 1n));
+    }
   });
 
   it('answers every call number', () => {

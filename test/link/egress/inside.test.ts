@@ -1,0 +1,269 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createLink } from '../../../src/link/link.ts';
+import type { Command } from '../../../src/link/sandbox/command.ts';
+import { openAdjustedSandbox } from '../../../src/link/sandbox/open.ts';
+import type { RunEnd, Sandbox, ToolRun } from '../../../src/link/sandbox/types.ts';
+import { utf8 } from '../../../src/skill/sha256.ts';
+import { readySkills } from '../../../src/testing/skills.ts';
+import { ann, jobRequest } from '../helpers.ts';
+import { backends, eventually, makeDirectory, toolRun } from '../sandbox/help.ts';
+import { buildWorld, certificate, somewhere, type World } from './world.ts';
+
+// Gives the tool's Node the certificate of the world's server.
+function trusting(command: Command): Command {
+  const at = command.args.indexOf('--remount-ro');
+  const words = ['--ro-bind', certificate, '/ca.pem', '--setenv', 'NODE_EXTRA_CA_CERTS', '/ca.pem'];
+  return at === -1 ? command : { ...command, args: command.args.toSpliced(at, 0, ...words) };
+}
+
+/** A tool that answers what an expression comes to, or the codes of the error that it ends with. */
+const answering = (expression: string): string => `
+const answer = (value) => { process.stdout.write(JSON.stringify(value)); process.exit(0); };
+const denied = (error) => answer({ denied: [error.code, error.cause?.code, error.cause?.message].filter(Boolean) });
+const called = (start) => new Promise((resolve, reject) => start(resolve, reject));
+(async () => answer(await (${expression})))().catch(denied);
+`;
+
+describe.runIf(backends.includes('bwrap'))('a tool with a network', () => {
+  let directory: Awaited<ReturnType<typeof makeDirectory>>;
+  let world: World;
+  let sandbox: Sandbox;
+
+  beforeAll(async () => {
+    directory = await makeDirectory();
+    world = await buildWorld((request, response) => {
+      const { searchParams } = new URL(request.url ?? '', 'http://here');
+      const location = searchParams.get('to');
+      if (location === null) response.end('<title> Hello </title>');
+      else response.writeHead(302, { location }).end();
+    });
+    const open = { backend: 'bwrap', directory: directory.path } as const;
+    sandbox = await openAdjustedSandbox(open, trusting, world.outside);
+  });
+  beforeEach(() => {
+    for (const list of [world.lookups, world.dialled, world.requests]) list.length = 0;
+    world.names.clear();
+    for (const name of ['site.example.com', 'a.example.org', 'api.openvibe.run']) {
+      world.names.set(name, [[somewhere]]);
+    }
+  });
+  afterAll(async () => {
+    await sandbox.close();
+    await world[Symbol.asyncDispose]();
+    await directory[Symbol.asyncDispose]();
+  });
+
+  const run = (expression: string, more: Partial<ToolRun> = {}): Promise<RunEnd> =>
+    sandbox.run(toolRun(answering(expression), { net: 'public', ...more }));
+  const runs = async (expression: string, more: Partial<ToolRun> = {}): Promise<unknown> => {
+    const end = await run(expression, more);
+    expect(end).toMatchObject({ kind: 'exited', stderr: '' });
+    return end.kind === 'exited' ? end.value : undefined;
+  };
+
+  it('is what the ready skill is: its title comes from the page, its targets go to the person', async () => {
+    const { document, listing } = readySkills.fetchTitle;
+    const [pin] = listing.code as [(typeof listing.code)[number]];
+    const open = { backend: 'bwrap', directory: directory.path } as const;
+    const { link } = createLink({ owner: ann.subject, skills: 'on' }, () =>
+      openAdjustedSandbox(open, trusting, world.outside),
+    );
+    await using _ = link;
+    link.provide([
+      { mediaId: pin.media_id, sha256: pin.sha256, bytes: utf8(document.resources[0]?.text ?? '') },
+    ]);
+    expect(await link.nodes({ person: ann })).toMatchObject([{ nets: ['deny', 'openvibe-only', 'public'] }]);
+    const input = { url: 'https://site.example.com/page' };
+    const { job } = await link.submit(
+      jobRequest({
+        args: { tool: 'fetch_title', entry: 'fetch_title.js', input },
+        inputs: [{ name: pin.name, media_id: pin.media_id, sha256: pin.sha256 }],
+        egress: 'public',
+      }),
+      { person: ann },
+    );
+    const end = await link.follow(job.id, { person: ann, budgetMs: 30_000 });
+    expect(end).toMatchObject({ state: 'succeeded', result: { status: 200, title: 'Hello' } });
+    expect(await link.diagnostics?.(job.id, { person: ann })).toEqual({
+      stderr: '',
+      targets: [{ host: 'site.example.com', port: 443, allowed: true, bytes: expect.any(Number) }],
+    });
+  });
+
+  const get = (name: string, options: string): string =>
+    `called((resolve, reject) => require('${name}').get(${options}, (response) => {
+      let text = ''; response.on('data', (chunk) => { text += chunk }).on('end', () => resolve(text));
+    }).on('error', reject))`;
+
+  it.each([
+    ['fetch over TLS', `fetch('https://site.example.com/').then((response) => response.text())`],
+    ['fetch', `fetch('http://site.example.com/').then((response) => response.text())`],
+    [
+      'fetch after a redirect',
+      `fetch('https://site.example.com/?to=http://a.example.org/').then((response) => response.text())`,
+    ],
+    ['https', get('https', `'https://site.example.com/'`)],
+    ['http', get('http', `'http://site.example.com/'`)],
+    [
+      'an agent of its own',
+      get('https', `{ host: 'site.example.com', agent: new (require('https').Agent)({ keepAlive: true }) }`),
+    ],
+    [
+      'an imported module',
+      `import('node:https').then(({ default: https }) => ${get('https', `'https://site.example.com/'`).replace("require('https')", 'https')})`,
+    ],
+  ])('reads a page with %s', async (_, expression) => {
+    expect(await runs(expression)).toBe('<title> Hello </title>');
+  });
+
+  it('keeps to OpenVibe when that is its net, and nobody is asked about another', async () => {
+    const net = 'openvibe-only';
+    expect(await runs(`fetch('https://api.openvibe.run/').then(({ status }) => status)`, { net })).toBe(200);
+    expect(await runs(`fetch('https://site.example.com/')`, { net })).toMatchObject({
+      denied: ['ERR_ACCESS_DENIED', expect.stringContaining('site.example.com:443')],
+    });
+    expect(
+      await runs(`fetch('https://api.openvibe.run/?to=https://site.example.com/')`, { net }),
+    ).toMatchObject({
+      denied: ['ERR_ACCESS_DENIED', expect.stringContaining('site.example.com:443')],
+    });
+    expect(world.lookups).toEqual(['api.openvibe.run', 'api.openvibe.run']);
+  });
+
+  it.each([
+    ['metadata', 'http://169.254.169.254/latest/meta-data/'],
+    ['this machine', 'http://localhost/'],
+    ['a private name', 'http://b.example.org/'],
+    ['another port', 'https://site.example.com:8443/'],
+  ])('is not led by a redirect to %s', async (_, to) => {
+    world.names.set('b.example.org', [['10.0.0.1']]);
+    const end = await run(`fetch('https://site.example.com/?to=${encodeURIComponent(to)}')`);
+    expect(end).toMatchObject({
+      kind: 'exited',
+      value: { denied: expect.arrayContaining(['ERR_ACCESS_DENIED']) },
+      targets: [
+        { host: 'site.example.com', allowed: true },
+        { allowed: false, bytes: 0 },
+      ],
+    });
+    expect(world.dialled).toEqual([`${somewhere} 443`]);
+  });
+
+  it('is refused a server name that is not the one it asked for', async () => {
+    const options = `{ host: 'site.example.com', servername: 'a.example.org' }`;
+    expect(await runs(get('https', options))).toMatchObject({ denied: ['ECONNRESET'] });
+    expect(world.requests).toEqual([]);
+  });
+
+  it('trusts no certificate that it does not know', async () => {
+    const open = { backend: 'bwrap', directory: directory.path } as const;
+    const strict = await openAdjustedSandbox(open, (command) => command, world.outside);
+    const end = await strict.run(toolRun(answering(`fetch('https://site.example.com/')`), { net: 'public' }));
+    await strict.close();
+    expect(end).toMatchObject({ value: { denied: ['DEPTH_ZERO_SELF_SIGNED_CERT', expect.any(String)] } });
+    expect(world.requests).toEqual([]);
+  });
+
+  const socket = (options: string): string =>
+    `called((resolve, reject) => require('net').connect(${options}).on('connect', () => resolve('reached')).on('error', reject))`;
+
+  it.each([
+    ['a TCP connection', socket(`443, '${somewhere}'`), ['EACCES']],
+    ['a TCP connection of version 6', socket(`443, '::1'`), ['EACCES']],
+    ['a connection to another unix socket', socket(`'/run/dbus/system_bus_socket'`), ['ENOENT']],
+    [
+      'a UDP packet',
+      `called((resolve, reject) => require('dgram').createSocket('udp4').on('error', reject).send('x', 53, '1.1.1.1', (error) => error ? reject(error) : resolve('sent')))`,
+      ['EACCES'],
+    ],
+    [
+      'a server',
+      `called((resolve, reject) => require('net').createServer().on('error', reject).listen(0, '127.0.0.1', resolve))`,
+      ['EACCES'],
+    ],
+    ['a look-up', `require('dns').promises.lookup('site.example.com')`, ['EAI_AGAIN']],
+    ['a question to a DNS server', `require('dns').promises.resolve4('site.example.com')`, ['ECONNREFUSED']],
+  ])('cannot make %s', async (_, expression, codes) => {
+    expect(await runs(expression)).toEqual({ denied: codes });
+    expect([...world.lookups, ...world.dialled]).toEqual([]);
+  });
+
+  it('is still held by its own network namespace where the filter is taken from it', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const unfiltered = await openAdjustedSandbox(
+      { backend: 'bwrap', directory: directory.path },
+      (command) => {
+        const at = command.args.includes('/egress') ? command.args.indexOf('--seccomp') : -1;
+        return at === -1 ? command : { ...command, args: command.args.toSpliced(at, 2) };
+      },
+      world.outside,
+    );
+    const tool = (expression: string) => toolRun(answering(expression), { net: 'public' });
+    const here = await unfiltered.run(tool(socket(`${port}, '127.0.0.1'`)));
+    expect(here).toMatchObject({ value: { denied: ['ECONNREFUSED'] } });
+    const out = await unfiltered.run(tool(socket(`443, '${somewhere}'`)));
+    expect(out).toMatchObject({ value: { denied: ['ENETUNREACH'] } });
+    await unfiltered.close();
+    server.close();
+  });
+
+  it('gets a refusal, and no page, for a request to the proxy itself', async () => {
+    const plain = `called((resolve, reject) => { const socket = require('net').connect('/egress'); let text = '';
+      socket.on('data', (chunk) => { text += chunk }).on('close', () => resolve(text.slice(0, 12))).on('error', reject)
+        .write('GET http://site.example.com/ HTTP/1.1\\r\\nHost: site.example.com\\r\\n\\r\\n') })`;
+    expect(await runs(plain)).toBe('HTTP/1.1 405');
+    expect([...world.lookups, ...world.dialled]).toEqual([]);
+  });
+
+  it('leaves no connection behind, however it ends', async () => {
+    const open = new Set<Socket>();
+    const server = createServer((one) => {
+      open.add(
+        one
+          .resume()
+          .on('error', () => undefined)
+          .on('close', () => open.delete(one)),
+      );
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const dial = (): Socket => connect(port, '127.0.0.1');
+    const own = await openAdjustedSandbox(
+      { backend: 'bwrap', directory: directory.path },
+      (command) => command,
+      { ...world.outside, dial },
+    );
+    const stop = new AbortController();
+    const running = own.run(
+      toolRun(answering(`fetch('http://site.example.com/')`), { net: 'public', signal: stop.signal }),
+    );
+    expect(await eventually(() => open.size === 1)).toBe(true);
+    stop.abort();
+    expect(await running).toMatchObject({ kind: 'cancelled', targets: [{ host: 'site.example.com' }] });
+    expect(await eventually(() => open.size === 0)).toBe(true);
+    await own.close();
+    server.close();
+  });
+
+  it('is the only one to see the socket', async () => {
+    expect(await runs(socket(`'/egress'`))).toBe('reached');
+    expect(await runs(socket(`'/egress'`), { net: 'deny' })).toEqual({ denied: ['EACCES'] });
+  });
+});
+
+it('is refused where no filter would hold it', async () => {
+  await using directory = await makeDirectory();
+  const sandbox = await openAdjustedSandbox(
+    { backend: 'util-linux', directory: directory.path },
+    (command) => command,
+  );
+  expect(sandbox.nets).toEqual(['deny']);
+  for (const net of ['openvibe-only', 'public'] as const) {
+    expect(await sandbox.run(toolRun('', { net }))).toMatchObject({ kind: 'refused', targets: [] });
+  }
+  await sandbox.close();
+});

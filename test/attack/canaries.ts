@@ -10,8 +10,8 @@ import { join } from 'node:path';
 export interface Canaries {
   readonly http: number;
   readonly udp: number;
-  /** Texts of the host that must not come out of a sandbox. */
-  readonly secrets: readonly string[];
+  /** The texts of the host, which must not come out of a sandbox, that `told` holds. */
+  leaked(told: string): string[];
   /** What was touched; empty as it should be. */
   touched(): string[];
   close(): Promise<void>;
@@ -29,11 +29,15 @@ export async function setOutCanaries(folder: string): Promise<Canaries> {
   const udp = createSocket('udp4').on('message', () => touched.push('udp'));
   udp.bind(0, '127.0.0.1');
   await once(udp, 'listening');
+  const secrets = [mark, userInfo().homedir, process.cwd(), folder].filter((text) => text !== '/');
   const victim: ChildProcess = spawn('sleep', ['600'], { stdio: 'ignore' });
   return {
     http: (tcp.address() as { port: number }).port,
     udp: udp.address().port,
-    secrets: [mark, hostname(), userInfo().homedir, process.cwd(), folder].filter((text) => text.length > 1),
+    leaked: (told) => [
+      ...secrets.filter((secret) => told.includes(secret)),
+      ...(holdsWord(told, hostname()) ? [hostname()] : []),
+    ],
     touched: () => {
       const dead = victim.exitCode !== null || victim.signalCode !== null;
       return dead ? [...touched, 'process'] : [...touched];
@@ -46,6 +50,12 @@ export async function setOutCanaries(folder: string): Promise<Canaries> {
       abstract.close();
     },
   };
+}
+
+// As a word of its own: a host may be called `vm`, as one of Node's modules is.
+function holdsWord(text: string, word: string): boolean {
+  const quoted = word.replace(/[^\w]/g, '\\$&');
+  return new RegExp(`(?<![\\w:/.])${quoted}(?![\\w.])`).test(text);
 }
 
 async function listen(server: Server, where: object, onTouch: () => void): Promise<Server> {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { randomHex } from '../../src/ids.ts';
 import type { Command } from '../../src/link/sandbox/command.ts';
 import { openAdjustedSandbox } from '../../src/link/sandbox/open.ts';
 import type { Backend, RunEnd, Sandbox } from '../../src/link/sandbox/types.ts';
@@ -27,7 +28,7 @@ export interface World {
 export function attack(world: World, programs: readonly Hostile[]): void {
   describe(`hostile programs on ${world.backend} with ${world.layers} and ${world.node}`, () => {
     const all = world.layers === 'all layers';
-    const wall = all ? 3000 : 1500;
+    const wall = all ? 5000 : 1500;
     const nodeMajor = Number.parseInt(
       execFileSync(world.node, ['-p', 'process.versions.node']).toString(),
       10,
@@ -42,8 +43,12 @@ export function attack(world: World, programs: readonly Hostile[]): void {
       directory = await makeDirectory();
       canaries = await setOutCanaries(directory.path);
       const { backend, node } = world;
-      const adjust = all ? (command: Command) => command : withoutNodeLayers;
-      sandbox = await openAdjustedSandbox({ backend, node, directory: directory.path }, adjust);
+      // After the probe, which would refuse a sandbox that lacks them.
+      let adjust = (command: Command): Command => command;
+      sandbox = await openAdjustedSandbox({ backend, node, directory: directory.path }, (command) =>
+        adjust(command),
+      );
+      if (!all) adjust = withoutNodeLayers;
       before = files();
     });
 
@@ -81,7 +86,7 @@ export function attack(world: World, programs: readonly Hostile[]): void {
     it.concurrent.each([1, 5, 10, 20, 40, 60, 80, 120])(
       'leaves nothing when called off after %i ms',
       async (delay) => {
-        const entry = `called-off-${delay}.js`;
+        const entry = `called-off-${delay}-${randomHex(8)}.js`;
         const signal = AbortSignal.timeout(delay);
         const end = await sandbox.run(toolRun('for(;;)try{process.stdin.read()}catch{}', { entry, signal }));
         expect(end.kind).toBe('cancelled');
@@ -101,7 +106,7 @@ export function attack(world: World, programs: readonly Hostile[]): void {
 
     it('has canaries that would notice', async () => {
       await once(connect(canaries.http, '127.0.0.1'), 'connect');
-      await once(connect('\0sbxabs'), 'connect');
+      await once(connect(`\0${canaries.socket}`), 'connect');
       const socket = createSocket('udp4');
       socket.send('x', canaries.udp, '127.0.0.1');
       await expect.poll(() => canaries.touched().sort()).toEqual(['abstract socket', 'tcp', 'udp']);

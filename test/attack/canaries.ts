@@ -5,11 +5,14 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { randomHex } from '../../src/ids.ts';
 
 /** What a hostile tool would take, reach or kill, and whether it did. */
 export interface Canaries {
   readonly http: number;
   readonly udp: number;
+  /** The name of the abstract socket, without its NUL. */
+  readonly socket: string;
   /** The texts of the host, which must not come out of a sandbox, that `told` holds. */
   leaked(told: string): string[];
   /** What was touched; empty as it should be. */
@@ -25,7 +28,10 @@ export async function setOutCanaries(folder: string): Promise<Canaries> {
   process.env.OV_CANARY = mark;
   writeFileSync(join(folder, 'secret.txt'), mark, { mode: 0o644 });
   const tcp = await listen(createServer(), { port: 0, host: '127.0.0.1' }, () => touched.push('tcp'));
-  const abstract = await listen(createServer(), { path: '\0sbxabs' }, () => touched.push('abstract socket'));
+  const socket = `sbx${randomHex(8)}`;
+  const abstract = await listen(createServer(), { path: `\0${socket}` }, () =>
+    touched.push('abstract socket'),
+  );
   const udp = createSocket('udp4').on('message', () => touched.push('udp'));
   udp.bind(0, '127.0.0.1');
   await once(udp, 'listening');
@@ -34,6 +40,7 @@ export async function setOutCanaries(folder: string): Promise<Canaries> {
   return {
     http: (tcp.address() as { port: number }).port,
     udp: udp.address().port,
+    socket,
     leaked: (told) => [
       ...secrets.filter((secret) => told.includes(secret)),
       ...(holdsWord(told, hostname()) ? [hostname()] : []),

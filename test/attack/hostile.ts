@@ -1,3 +1,4 @@
+import { randomHex } from '../../src/ids.ts';
 import type { RunEnd, Sandbox, ToolRun } from '../../src/link/sandbox/types.ts';
 import { defaultLimits } from '../../src/skill/caps.ts';
 import handed from '../fixtures/hostile-skills.json' with { type: 'json' };
@@ -8,7 +9,7 @@ import type { Canaries } from './canaries.ts';
 export interface Hostile {
   readonly id: string;
   readonly what: string;
-  /** `HTTP` and `UDP` in it stand for the ports of the canaries. */
+  /** `HTTP` and `UDP` in it stand for the ports of the canaries, `sbxabs` for the name of their socket. */
   readonly code: string;
   /** Verdicts of the run, `|` between them; `; ` and a rule for the value. */
   readonly expect: string;
@@ -23,14 +24,14 @@ export const handedPrograms = handed as readonly Hostile[];
 export const ownPrograms = own as readonly Hostile[];
 
 /** The run of a program; `wall` in milliseconds where it asks for none itself. */
-export function hostileRun(
-  program: Hostile,
-  canaries: Pick<Canaries, 'http' | 'udp'>,
-  wall: number,
-): ToolRun {
+export function hostileRun(program: Hostile, canaries: Canaries, wall: number): ToolRun {
   const { id, code, files = {}, stdin, wall_ms } = program;
-  const text = code.replace(/\bHTTP\b/g, String(canaries.http)).replace(/\bUDP\b/g, String(canaries.udp));
-  const entry = `hostile-${id}.js`;
+  const text = code
+    .replace(/\bHTTP\b/g, String(canaries.http))
+    .replace(/\bUDP\b/g, String(canaries.udp))
+    .replaceAll('sbxabs', canaries.socket);
+  // Another worker may be running the same program.
+  const entry = `hostile-${id}-${randomHex(8)}.js`;
   const beside = Object.entries(files).map(([path, content]) => ({ path, bytes: Buffer.from(content) }));
   return {
     files: [{ path: entry, bytes: Buffer.from(text) }, ...beside],

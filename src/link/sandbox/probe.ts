@@ -96,14 +96,16 @@ function judge(answer: string, keeper: number, backend: Backend): void {
 async function answersWithAllLayers(ground: Ground): Promise<void> {
   const nonce = randomHex(16);
   const end = await runTool(ground, { ...toolRun('echo.js', echo), input: { nonce } });
+  const remedy = 'Pass `node`, the path of another Node binary, such as one from nodejs.org.';
   const value = end.kind === 'exited' ? (end.value as { nonce?: unknown; inner?: unknown } | null) : null;
-  if (value?.nonce === nonce && end.usage.memPeakBytes === null) throw leaks(unwatched);
-  if (value?.nonce === nonce && value.inner !== true) throw leaks("it lacks Node's own layers");
-  if (value?.nonce === nonce) return;
-  throw unavailable({
-    reason: 'A tool that only repeats its input did not answer inside the sandbox.',
-    remedy: 'Pass `node`, the path of another Node binary, such as one from nodejs.org.',
-  });
+  if (value?.nonce !== nonce) {
+    const reason = 'A tool that only repeats its input did not answer inside the sandbox.';
+    throw unavailable({ reason, remedy });
+  }
+  if (end.usage.memPeakBytes === null) throw leaks(unwatched);
+  if (value.inner !== true) {
+    throw unavailable({ reason: "The sandbox does not hold: it lacks Node's own layers.", remedy });
+  }
 }
 
 function toolRun(entry: string, code: string): ToolRun {

@@ -6,6 +6,7 @@ export default defineConfig([
       index: 'src/index.ts',
       'link/index': 'src/link/index.ts',
       'testing/index': 'src/testing/index.ts',
+      'cli/main': 'src/cli/main.ts',
     },
     outDir: 'dist',
     format: 'esm',

@@ -6,6 +6,8 @@ import { requireWhole } from '../run/options.ts';
 import type { FollowOptions, Person, RunNode, RunService } from '../run/service.ts';
 import type { Job } from '../run/wire.ts';
 import { isEnd } from '../run/wire.ts';
+import type { DoctorReport } from './doctor.ts';
+import { doctor } from './doctor.ts';
 import { checkJobRequest } from './job-request.ts';
 import type { JobEngine } from './jobs.ts';
 import { createJobEngine } from './jobs.ts';
@@ -46,6 +48,8 @@ export interface LinkReady {
  */
 export interface LocalLink extends RunService, AsyncDisposable {
   ready(): Promise<LinkReady>;
+  /** Looks at what this machine can hold, layer by layer; also where the Link cannot run. */
+  doctor(): Promise<DoctorReport>;
   provide: NonNullable<RunService['provide']>;
   /** Cancels what runs and takes the sandbox down. */
   close(): Promise<void>;
@@ -58,7 +62,11 @@ export interface Link {
 }
 
 /** Builds a Link over a sandbox that `open` makes when it is first needed. */
-export function createLink(options: LinkOptions, open: () => Promise<Sandbox>): Link {
+export function createLink(
+  options: LinkOptions,
+  open: () => Promise<Sandbox>,
+  examine: () => Promise<DoctorReport> = doctor,
+): Link {
   const owner = requireId('usr', options.owner, 'owner');
   if ((options.skills as unknown) !== 'on') {
     throw invalidOption(
@@ -133,6 +141,7 @@ export function createLink(options: LinkOptions, open: () => Promise<Sandbox>): 
       const { backend, seccomp } = await sandbox();
       return { backend, seccomp, node };
     },
+    doctor: () => examine(),
     async submit(request, { person, signal }) {
       if (signal?.aborted) throw aborted(signal);
       // A copy: the job may wait in the queue, and what was submitted is what runs.

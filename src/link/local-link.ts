@@ -1,3 +1,4 @@
+import { doctor } from './doctor.ts';
 import type { Link, LinkOptions, LocalLink } from './link.ts';
 import { createLink } from './link.ts';
 import { openSandbox } from './sandbox/open.ts';
@@ -29,5 +30,9 @@ export function createSandboxedLink(options: LocalLinkOptions): Link {
   const { backend, node } = options;
   const sandbox = { ...(backend !== undefined && { backend }), ...(node !== undefined && { node }) };
   requireSandboxOptions(sandbox);
-  return createLink(options, () => openSandbox(sandbox));
+  return createLink(
+    options,
+    () => openSandbox(sandbox),
+    () => doctor(sandbox),
+  );
 }

@@ -27,14 +27,24 @@ process.stdin.once('data', (data) => {
   const { file, name, port } = JSON.parse(data);
   let read = false;
   try { fs.readFileSync(file); read = true; } catch {}
-  let written = false;
-  try { fs.writeFileSync('/in/written', ''); written = true; } catch {}
+  // Only what is mounted read-only says EROFS: a refusal by owner and mode would be another layer's.
+  const written = ['/', '/in/', '/rt/', '/lib/'].some((folder) => {
+    try { fs.writeFileSync(folder + 'written', ''); return true; } catch ({ code }) { return code !== 'EROFS'; }
+  });
   const answer = (reached) =>
     process.stdout.write(JSON.stringify({ read, written, seen: name in process.env, reached }) + '\\n');
   net.connect(port, '127.0.0.1').on('connect', () => answer(true)).on('error', () => answer(false));
 });`;
 
-const echo = `process.stdin.on('data', (data) => process.stdout.write(data));`;
+// Repeats its input, and says whether Node's own layers are there: the two flags and the preload.
+const echo = `
+let text = '';
+process.stdin.on('data', (data) => { text += data; }).on('end', () => {
+  let evaluates = true;
+  try { eval('1'); } catch { evaluates = false; }
+  const inner = !evaluates && process.permission?.has('fs.write') === false && process.report === undefined;
+  process.stdout.write(JSON.stringify({ ...JSON.parse(text), inner }));
+});`;
 
 /**
  * Shows that a sandbox holds before anything is trusted to it.
@@ -86,12 +96,16 @@ function judge(answer: string, keeper: number, backend: Backend): void {
 async function answersWithAllLayers(ground: Ground): Promise<void> {
   const nonce = randomHex(16);
   const end = await runTool(ground, { ...toolRun('echo.js', echo), input: { nonce } });
-  const value = end.kind === 'exited' ? (end.value as { nonce?: unknown } | null) : null;
-  if (value?.nonce === nonce && end.usage.memPeakBytes !== null) return;
-  throw unavailable({
-    reason: 'A tool that only repeats its input did not answer inside the sandbox.',
-    remedy: 'Pass `node`, the path of another Node binary, such as one from nodejs.org.',
-  });
+  const remedy = 'Pass `node`, the path of another Node binary, such as one from nodejs.org.';
+  const value = end.kind === 'exited' ? (end.value as { nonce?: unknown; inner?: unknown } | null) : null;
+  if (value?.nonce !== nonce) {
+    const reason = 'A tool that only repeats its input did not answer inside the sandbox.';
+    throw unavailable({ reason, remedy });
+  }
+  if (end.usage.memPeakBytes === null) throw leaks(unwatched);
+  if (value.inner !== true) {
+    throw unavailable({ reason: "The sandbox does not hold: it lacks Node's own layers.", remedy });
+  }
 }
 
 function toolRun(entry: string, code: string): ToolRun {

@@ -1,0 +1,122 @@
+import { execFileSync } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { randomHex } from '../../src/ids.ts';
+import type { Command } from '../../src/link/sandbox/command.ts';
+import { openAdjustedSandbox } from '../../src/link/sandbox/open.ts';
+import type { Backend, RunEnd, Sandbox } from '../../src/link/sandbox/types.ts';
+import { makeDirectory, processesWith, toolRun } from '../link/sandbox/help.ts';
+import { type Canaries, setOutCanaries } from './canaries.ts';
+import { expected, type Hostile, hostileRun, refusedBySystem, verdict } from './hostile.ts';
+
+/** Where programs are run. */
+export interface World {
+  readonly backend: Backend;
+  /** Path of a Node. */
+  readonly node: string;
+  /** All of them, or none of Node's own, so that the operating system is alone. */
+  readonly layers: 'all layers' | "none of Node's layers";
+}
+
+/**
+ * Runs hostile programs in a world, each with three checks: the verdict, the canaries, and that nothing is
+ * left behind.
+ */
+export function attack(world: World, programs: readonly Hostile[]): void {
+  describe(`hostile programs on ${world.backend} with ${world.layers} and ${world.node}`, () => {
+    const all = world.layers === 'all layers';
+    const wall = all ? 5000 : 1500;
+    const nodeMajor = Number.parseInt(
+      execFileSync(world.node, ['-p', 'process.versions.node']).toString(),
+      10,
+    );
+    let directory: Awaited<ReturnType<typeof makeDirectory>>;
+    let canaries: Canaries;
+    let sandbox: Sandbox;
+    let before: string[];
+    const files = () => readdirSync(directory.path, { recursive: true }).map(String).sort();
+
+    beforeAll(async () => {
+      directory = await makeDirectory();
+      canaries = await setOutCanaries(directory.path);
+      const { backend, node } = world;
+      // After the probe, which would refuse a sandbox that lacks them.
+      let adjust = (command: Command): Command => command;
+      sandbox = await openAdjustedSandbox({ backend, node, directory: directory.path }, (command) =>
+        adjust(command),
+      );
+      if (!all) adjust = withoutNodeLayers;
+      before = files();
+    });
+
+    afterAll(async () => {
+      await sandbox?.close();
+      await canaries?.close();
+      await directory?.[Symbol.asyncDispose]();
+    });
+
+    it.concurrent.each(programs)('$id: $what', async (program) => {
+      const run = hostileRun(program, canaries, wall);
+      const times = program.runs === undefined ? 1 : 2;
+      const ends: RunEnd[] = [];
+      if (program.runs === 'together') {
+        ends.push(...(await Promise.all([sandbox.run(run), sandbox.run(run)])));
+      } else {
+        while (ends.length < times) ends.push(await sandbox.run(run));
+      }
+      for (const end of ends) {
+        const told = JSON.stringify(end);
+        const { verdicts, refusal } = expected(program, sandbox.seccomp, nodeMajor);
+        if (all) expect(verdicts, told).toContain(verdict(end));
+        if (end.kind === 'refused') expect(verdicts, told).toContain('refused');
+        if (end.kind === 'exited') {
+          if (all && refusal) expect(end.value).toHaveProperty('denied');
+          if (refusedBySystem(program)) expect(end.value).not.toHaveProperty('got');
+        }
+        expect(canaries.leaked(told)).toEqual([]);
+      }
+      expect(canaries.touched()).toEqual([]);
+      expect(processesWith(`/in/${run.entry}`)).toEqual([]);
+    });
+
+    // Whatever a tool is in the middle of: the start of a sandbox is a race of several processes.
+    it.concurrent.each([1, 5, 10, 20, 40, 60, 80, 120])(
+      'leaves nothing when called off after %i ms',
+      async (delay) => {
+        const entry = `called-off-${delay}-${randomHex(8)}.js`;
+        const signal = AbortSignal.timeout(delay);
+        const end = await sandbox.run(toolRun('for(;;)try{process.stdin.read()}catch{}', { entry, signal }));
+        expect(end.kind).toBe('cancelled');
+        expect(processesWith(`/in/${entry}`)).toEqual([]);
+      },
+    );
+
+    it(`runs with ${world.layers}`, async () => {
+      const code = `let got; try { got = eval('40+2') } catch {} process.stdout.write(JSON.stringify(got ?? null))`;
+      expect(await sandbox.run(toolRun(code))).toMatchObject({ kind: 'exited', value: all ? null : 42 });
+    });
+
+    it('leaves no file and no process behind', async () => {
+      expect(files()).toEqual(before);
+      expect(processesWith(directory.path)).toEqual([]);
+    });
+
+    it('has canaries that would notice', async () => {
+      await once(connect(canaries.http, '127.0.0.1'), 'connect');
+      await once(connect(`\0${canaries.socket}`), 'connect');
+      const socket = createSocket('udp4');
+      socket.send('x', canaries.udp, '127.0.0.1');
+      await expect.poll(() => canaries.touched().sort()).toEqual(['abstract socket', 'tcp', 'udp']);
+      socket.close();
+    });
+  });
+}
+
+function withoutNodeLayers(command: Command): Command {
+  const inner = /^--(require|permission|experimental-permission|allow-|disallow-|no-addons|no-experimental)/;
+  const start = command.args.indexOf('/bin/node', command.args.lastIndexOf('--'));
+  return { ...command, args: command.args.filter((word, at) => at < start || !inner.test(word)) };
+}

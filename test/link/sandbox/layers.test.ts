@@ -21,7 +21,8 @@ vi.mock('../../../src/link/sandbox/memory-watch.ts', async (original) => {
 });
 vi.mock('../../../src/link/sandbox/job-folder.ts', async (original) => {
   const real = await original<typeof JobFolder>();
-  const findRefusal: typeof real.findRefusal = (run) => (here.names ? real.findRefusal(run) : undefined);
+  const findRefusal: typeof real.findRefusal = (...args) =>
+    here.names ? real.findRefusal(...args) : undefined;
   return { ...real, findRefusal };
 });
 

@@ -15,7 +15,7 @@ export default defineConfig([
     unbundle: true,
     dts: true,
     deps: { neverBundle: [/^node:/, 'msw'] },
-    copy: [{ from: 'src/link/sandbox/preload.cjs', to: 'dist/link/sandbox' }],
+    copy: [{ from: 'src/link/sandbox/*.cjs', to: 'dist/link/sandbox' }],
   },
   {
     entry: 'examples/*.ts',

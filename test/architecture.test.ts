@@ -58,9 +58,9 @@ describe('what is built', () => {
     for (const file of importers) expect(readFileSync(file, 'utf8')).not.toMatch(/^import .*["']msw["']/m);
   });
 
-  test('the preload stands beside the code that starts it', () => {
-    const built = readFileSync(join(root, 'dist/link/sandbox/preload.cjs'), 'utf8');
-    expect(built).toBe(readFileSync(join(root, 'src/link/sandbox/preload.cjs'), 'utf8'));
+  test.each(['preload.cjs', 'warm.cjs'])('%s stands beside the code that starts it', (name) => {
+    const built = readFileSync(join(root, 'dist/link/sandbox', name), 'utf8');
+    expect(built).toBe(readFileSync(join(root, 'src/link/sandbox', name), 'utf8'));
   });
 });
 

@@ -10,7 +10,7 @@ import { makeFile, makeFolder } from './tree.ts';
 /** The folder of one sandbox on the host; every file of it is gone when the sandbox is closed. */
 export interface BaseFolder {
   readonly path: string;
-  /** Holds the preload; `/rt` inside. */
+  /** Holds the preloads; `/rt` inside. */
   readonly runtime: string;
   /** The seccomp program. */
   readonly filter: string;
@@ -20,6 +20,7 @@ export interface BaseFolder {
 }
 
 const preload = new URL('./preload.cjs', import.meta.url);
+const warm = new URL('./warm.cjs', import.meta.url);
 
 /**
  * Makes a sandbox's own folder, after removing those whose process was killed before it could.
@@ -56,6 +57,7 @@ async function furnish(path: string, architecture: Architecture): Promise<BaseFo
   if (process.getuid?.() === 0) await chmod(path, 0o711);
   await makeFolder(folder.runtime);
   await makeFile(join(folder.runtime, 'preload.cjs'), await readFile(preload));
+  await makeFile(join(folder.runtime, 'warm.cjs'), await readFile(warm));
   await makeFile(folder.filter, seccompProgram(architecture));
   await makeFolder(folder.root);
   return folder;

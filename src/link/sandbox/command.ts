@@ -59,6 +59,12 @@ export function toolCommand(node: NodeBinary, limits: Limits, entry: string): st
   return ['/bin/node', ...flags, '--require=/rt/preload.cjs', `/in/${entry}`];
 }
 
+/** The same for a sandbox that is started ahead, and is told its entry when there is a job. */
+export function warmCommand(node: NodeBinary, limits: Limits): string[] {
+  const flags = [...heapFlags(limits), ...permissionFlags(node)];
+  return ['/bin/node', ...flags, '--require=/rt/preload.cjs', '--require=/rt/warm.cjs', '/in'];
+}
+
 /** The same with Node's own layers left out, so that only the operating system holds: for the probe. */
 export function bareCommand(limits: Limits, entry: string): string[] {
   return ['/bin/node', ...heapFlags(limits), `/in/${entry}`];

@@ -7,16 +7,32 @@ import { watchMemory } from './memory-watch.ts';
 import { maxStderrBytes, readStderr } from './output.ts';
 import type { RunEnd, ToolRun } from './types.ts';
 import { type Cause, judge, maxStderrFlood } from './verdict.ts';
+import type { WarmPool } from './warm-pool.ts';
 
 /**
  * Runs a tool once: check, lay out, start, watch, judge, remove.
  *
+ * @param pool gives a sandbox that was started ahead, where it has one; else one is built for the run
  * @throws `link_unavailable` when the machine could not start it
  */
-export async function runTool(ground: Ground, run: ToolRun): Promise<RunEnd> {
+export async function runTool(ground: Ground, run: ToolRun, pool?: Pick<WarmPool, 'take'>): Promise<RunEnd> {
   const unused = { stderr: '', usage: { wallMs: 0, cpuMs: null, memPeakBytes: null } };
   const refusal = findRefusal(run);
   if (refusal !== undefined) return { kind: 'refused', detail: refusal, ...unused };
+  const warm = await pool?.take(run);
+  if (warm !== undefined) {
+    try {
+      const ready = await warm.prepare(run);
+      if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
+      if (ready) {
+        const started = performance.now();
+        warm.begin(run);
+        return await follow(warm.launched, run, started, warm.cpuMs);
+      }
+    } finally {
+      await warm.discard();
+    }
+  }
   const inside = toolCommand(ground.node, run.limits, run.entry);
   return withJob(ground, run, inside, async (command) => {
     if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
@@ -25,7 +41,8 @@ export async function runTool(ground: Ground, run: ToolRun): Promise<RunEnd> {
   });
 }
 
-async function follow(launched: Launched, run: ToolRun, started: number): Promise<RunEnd> {
+// `cpuBefore` is what the sandbox had used before the run; the kernel's limit counts it, the run's usage does not.
+async function follow(launched: Launched, run: ToolRun, started: number, cpuBefore = 0): Promise<RunEnd> {
   const { limits } = run;
   let cause: Cause | undefined;
   const stop = (why: Cause): void => {
@@ -39,6 +56,8 @@ async function follow(launched: Launched, run: ToolRun, started: number): Promis
   const stderr = collect(launched.stderr, maxStderrBytes, maxStderrFlood, isOver, () => stop('stderr'));
   const timer = setTimeout(() => stop('wall'), Math.max(0, limits.wall_ms - (performance.now() - started)));
   const watch = watchMemory(launched.pid, limits.mem_bytes, () => stop('memory'));
+  // A tool is often over right after its first word; at its last, the keeper knows what it used.
+  launched.stdout.once('data', watch.look).once('end', watch.look);
   run.signal?.addEventListener('abort', cancel, { once: true });
   if (run.signal?.aborted) cancel();
   try {
@@ -46,7 +65,8 @@ async function follow(launched: Launched, run: ToolRun, started: number): Promis
     launched.stdin.end(JSON.stringify(run.input));
     const exit = await launched.exit;
     const seen = watch.seen();
-    const usage = { wallMs: Math.round(performance.now() - started), ...seen };
+    const cpuMs = seen.cpuMs === null ? null : Math.max(0, seen.cpuMs - cpuBefore);
+    const usage = { wallMs: Math.round(performance.now() - started), cpuMs, memPeakBytes: seen.memPeakBytes };
     return {
       ...judge(cause, exit, stdout(), seen, limits),
       stderr: readStderr(stderr()),

@@ -89,7 +89,7 @@ function requireLayers(keeper: number, backend: Backend): void {
   if (missing.length > 0) throw leaks(`it lacks ${missing.join(', ')}`);
 }
 
-async function repeats(ground: Ground, pool?: Pick<WarmPool, 'take'>): Promise<boolean> {
+async function repeats(ground: Ground, pool?: Pick<WarmPool, 'take' | 'release'>): Promise<boolean> {
   const nonce = randomHex(16);
   const end = await runTool(ground, { ...toolRun('echo.js', echo), input: { nonce } }, pool);
   const value = end.kind === 'exited' ? (end.value as { nonce?: unknown } | null) : null;
@@ -115,7 +115,7 @@ export async function holdsWarm(ground: Ground, backend: Backend): Promise<boole
   if (warm === undefined) return false;
   try {
     requireLayers(warm.launched.pid, backend);
-    return await repeats(ground, { take: async () => warm });
+    return await repeats(ground, { take: async () => warm, release: () => undefined });
   } finally {
     await warm.discard();
   }

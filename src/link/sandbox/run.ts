@@ -15,7 +15,11 @@ import type { WarmPool } from './warm-pool.ts';
  * @param pool gives a sandbox that was started ahead, where it has one; else one is built for the run
  * @throws `link_unavailable` when the machine could not start it
  */
-export async function runTool(ground: Ground, run: ToolRun, pool?: Pick<WarmPool, 'take'>): Promise<RunEnd> {
+export async function runTool(
+  ground: Ground,
+  run: ToolRun,
+  pool?: Pick<WarmPool, 'take' | 'release'>,
+): Promise<RunEnd> {
   const unused = { stderr: '', usage: { wallMs: 0, cpuMs: null, memPeakBytes: null } };
   const refusal = findRefusal(run);
   if (refusal !== undefined) return { kind: 'refused', detail: refusal, ...unused };
@@ -30,7 +34,7 @@ export async function runTool(ground: Ground, run: ToolRun, pool?: Pick<WarmPool
         return await follow(warm.launched, run, started, warm.cpuMs);
       }
     } finally {
-      await warm.discard();
+      pool?.release(warm);
     }
   }
   const inside = toolCommand(ground.node, run.limits, run.entry);

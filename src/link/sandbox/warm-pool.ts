@@ -5,21 +5,22 @@ import { fitsWarm, startWarm, type WarmSandbox } from './warm.ts';
 /** The sandboxes that were started ahead. Each is given out once, and never comes back. */
 export interface WarmPool {
   /**
-   * The oldest one, when it is up; it is the caller's to discard. `undefined` where there is none, it did not
+   * The oldest one, when it is up; it is the caller's to release. `undefined` where there is none, it did not
    * come up, or the run's limits are not those of the pool.
    */
   take(run: ToolRun): Promise<WarmSandbox | undefined>;
+  /** Discards one that was taken, whatever became of its job. Nobody has to wait for that but `close`. */
+  release(warm: WarmSandbox): void;
   /** Starts what is missing. */
   fill(): void;
-  /** Discards what waits, and starts no more. */
+  /** Discards what waits, starts no more, and waits until nothing is left of any. */
   close(): Promise<void>;
 }
 
 interface Place {
   readonly starting: Promise<WarmSandbox | undefined>;
-  /** Gives the start up, or discards what came of it. */
-  drop(): Promise<void>;
-  readonly giveUp: () => void;
+  /** Gives the start up. */
+  readonly stop: AbortController;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -34,34 +35,36 @@ export function createWarmPool(ground: Ground, size: number, maxAgeMs = 60_000):
   const leaving = new Set<Promise<void>>();
   let closed = false;
 
-  const remove = (place: Place): void => {
-    if (!places.delete(place)) return;
-    const left = place
-      .drop()
-      .catch(() => undefined)
-      .finally(() => leaving.delete(left));
+  // A folder that cannot be removed goes with the sandbox's own.
+  const leave = (work: Promise<void>): void => {
+    const left = work.catch(() => undefined).finally(() => leaving.delete(left));
     leaving.add(left);
+  };
+
+  const drop = async ({ starting, stop, timer }: Place): Promise<void> => {
+    clearTimeout(timer);
+    stop.abort();
+    await (await starting)?.discard();
+  };
+
+  const remove = (place: Place): void => {
+    if (places.delete(place)) leave(drop(place));
   };
 
   const start = (): void => {
     const stop = new AbortController();
     const starting = startWarm(ground, stop.signal);
-    const place: Place = {
-      starting,
-      giveUp: () => stop.abort(),
-      async drop() {
-        clearTimeout(place.timer);
-        stop.abort();
-        await (await starting)?.discard();
-      },
-      timer: setTimeout(() => {
-        remove(place);
-        fill();
-      }, maxAgeMs).unref(),
+    const exchange = (): void => {
+      remove(place);
+      fill();
     };
+    const place: Place = { starting, stop, timer: setTimeout(exchange, maxAgeMs).unref() };
     places.add(place);
-    // One that did not come up, or died, is not what the next job should find.
-    void starting.then((warm) => (warm?.launched.exit ?? Promise.resolve()).then(() => remove(place)));
+    // One that did not come up, or died, is not what the next job should find; the job after it fills the place.
+    void starting.then(async (warm) => {
+      await warm?.launched.exit;
+      remove(place);
+    });
   };
 
   const fill = (): void => {
@@ -70,16 +73,18 @@ export function createWarmPool(ground: Ground, size: number, maxAgeMs = 60_000):
 
   return {
     fill,
+    release: (warm) => leave(warm.discard()),
     async take(run) {
       const [place] = places;
-      if (place === undefined || !fitsWarm(run.limits)) return undefined;
+      if (place === undefined || run.signal?.aborted || !fitsWarm(run.limits)) return undefined;
       places.delete(place);
       clearTimeout(place.timer);
-      run.signal?.addEventListener('abort', place.giveUp);
+      const giveUp = (): void => place.stop.abort();
+      run.signal?.addEventListener('abort', giveUp);
       try {
         return await place.starting;
       } finally {
-        run.signal?.removeEventListener('abort', place.giveUp);
+        run.signal?.removeEventListener('abort', giveUp);
       }
     },
     async close() {

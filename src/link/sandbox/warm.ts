@@ -29,7 +29,8 @@ export function fitsWarm(limits: Limits): boolean {
 }
 
 /**
- * Starts a sandbox ahead, for a tool of the default limits. While it waits it does not keep the host's process alive.
+ * Starts a sandbox ahead, for a tool of the default limits. While it waits it does not keep the host's process
+ * alive.
  *
  * @param signal gives the start up
  * @returns `undefined` where it did not come up, and nothing is left of it

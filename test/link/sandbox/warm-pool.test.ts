@@ -59,6 +59,17 @@ describe('a pool', () => {
     expect(await pool.take(toolRun(''))).toBeUndefined();
   });
 
+  it('forgets one that died while it waited, and removes its folder', async () => {
+    const pool = createWarmPool(ground, 1);
+    pool.fill();
+    // Keeper and Node: it waits.
+    expect(await eventually(() => processTree(process.pid).length === 3)).toBe(true);
+    for (const pid of keepers()) process.kill(pid, 'SIGKILL');
+    expect(await eventually(() => jobs().length === 0)).toBe(true);
+    expect(await pool.take(toolRun(''))).toBeUndefined();
+    await pool.close();
+  });
+
   it('leaves nothing when it is closed in the middle of a start, and starts nothing after', async () => {
     const pool = createWarmPool(ground, 3);
     pool.fill();

@@ -17,7 +17,10 @@ export interface SandboxOptions {
   warm?: number;
 }
 
-/** Throws `option_invalid` for a number out of its range, and for a backend that there is not: a misspelt one must not become a weaker one. */
+/**
+ * Throws `option_invalid` for an option that is not as {@link SandboxOptions} says: a misspelt
+ * backend must not become a weaker one.
+ */
 export function requireSandboxOptions(options: SandboxOptions): void {
   // Wider than their types, for callers without types.
   const { backend, node }: { backend?: unknown; node?: unknown } = options;

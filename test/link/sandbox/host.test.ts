@@ -70,7 +70,7 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     const host = spawn(process.execPath, [program, backend, directory.path, 'main.js', hang, '1', '20']);
     const below = () => processTree(host.pid ?? 0).slice(1);
     // Some are at work, others are still being built.
-    expect(await eventually(() => below().length > 30)).toBe(true);
+    expect(await eventually(() => below().length > 24)).toBe(true);
     const born = below().map(({ pid }): [number, number | undefined] => [pid, startTime(pid)]);
     host.kill('SIGKILL');
     await once(host, 'exit');

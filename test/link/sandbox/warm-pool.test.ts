@@ -64,7 +64,7 @@ describe('a pool', () => {
     pool.fill();
     // Keeper and Node: it waits.
     expect(await eventually(() => processTree(process.pid).length === 3)).toBe(true);
-    for (const pid of keepers()) process.kill(pid, 'SIGKILL');
+    for (const { pid } of processTree(process.pid).slice(1).reverse()) process.kill(pid, 'SIGKILL');
     expect(await eventually(() => jobs().length === 0)).toBe(true);
     expect(await pool.take(toolRun(''))).toBeUndefined();
     await pool.close();

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Command } from '../../../src/link/sandbox/command.ts';
 import { openAdjustedSandbox, openSandbox } from '../../../src/link/sandbox/open.ts';
-import { childrenOf } from '../../../src/link/sandbox/process-tree.ts';
+import { childrenOf, processTree } from '../../../src/link/sandbox/process-tree.ts';
 import type { Sandbox, ToolRun } from '../../../src/link/sandbox/types.ts';
 import { defaultLimits } from '../../../src/skill/caps.ts';
 import { backends, eventually, makeDirectory, toolRun } from './help.ts';
@@ -152,7 +152,8 @@ describe.each(backends)('a sandbox of %s that was started ahead', (backend) => {
   it('that was killed while it waited costs its job nothing', async () => {
     expect(await value(warm, toolRun(say(isWarm)))).toBe(true);
     expect(await eventually(() => childrenOf(process.pid).length === 1)).toBe(true);
-    for (const keeper of childrenOf(process.pid)) process.kill(keeper, 'SIGKILL');
+    // From the inside out, as a keeper that is killed while it builds would leave the rest to itself.
+    for (const { pid } of processTree(process.pid).slice(1).reverse()) process.kill(pid, 'SIGKILL');
     expect(await value(warm, toolRun(say('1')))).toBe(1);
   });
 

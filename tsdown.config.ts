@@ -28,4 +28,14 @@ export default defineConfig([
     dts: false,
     clean: true,
   },
+  {
+    entry: 'test/bench/main.ts',
+    outDir: 'build/bench',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    dts: false,
+    clean: true,
+    copy: [{ from: 'src/link/sandbox/*.cjs', to: 'build/bench' }],
+  },
 ]);

@@ -58,10 +58,13 @@ describe('what is built', () => {
     for (const file of importers) expect(readFileSync(file, 'utf8')).not.toMatch(/^import .*["']msw["']/m);
   });
 
-  test.each(['preload.cjs', 'network.cjs'])('%s stands beside the code that starts it', (name) => {
-    const built = readFileSync(join(root, 'dist/link/sandbox', name), 'utf8');
-    expect(built).toBe(readFileSync(join(root, 'src/link/sandbox', name), 'utf8'));
-  });
+  test.each(['preload.cjs', 'network.cjs', 'warm.cjs'])(
+    '%s stands beside the code that starts it',
+    (name) => {
+      const built = readFileSync(join(root, 'dist/link/sandbox', name), 'utf8');
+      expect(built).toBe(readFileSync(join(root, 'src/link/sandbox', name), 'utf8'));
+    },
+  );
 });
 
 describe('the sources', () => {

@@ -8,6 +8,7 @@ import { isEnd } from '../run/wire.ts';
 import type { JsonObject } from '../skill/json.ts';
 import { canonicalJson } from '../skill/json.ts';
 import { sha256 } from '../skill/sha256.ts';
+import { createFairQueue } from './fair-queue.ts';
 import { endedJob, newJob, placedJob, startedJob } from './job-answer.ts';
 import type { JobLog } from './job-log.ts';
 import { createJobLog } from './job-log.ts';
@@ -31,7 +32,7 @@ export interface JobEngineOptions {
   /** The node that takes the job, or `undefined`: it stays queued. Asked again whenever a place is free. */
   place(job: Job, spec: JobSpec): Placement | undefined;
   clock?: Clock;
-  /** Jobs at work at once. Default 2. */
+  /** Jobs at work at once; those that wait are taken from each project in turn. Default 2. */
   maxJobs?: number;
   /** Jobs waiting for a place; more are refused with 429 `run.queue_full`. Default 1000. */
   maxQueued?: number;
@@ -90,7 +91,7 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
   const { clock = systemClock, maxJobs = 2, maxQueued = 1000, maxEnded = 1000 } = options;
   const entries = new Map<string, Entry>();
   const keys = new Map<string, Entry>();
-  const queue = new Set<Entry>();
+  const queue = createFairQueue<Entry>();
   const ended: Entry[] = [];
   const running = new Set<Promise<void>>();
   let order = 0;
@@ -103,7 +104,7 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
 
   const finish = (entry: Entry, end: JobEnd): void => {
     if (isEnd(entry.job.state)) return;
-    queue.delete(entry);
+    queue.delete(entry.job.project_id, entry);
     entry.begun.abort();
     entry.spec = undefined;
     entry.diagnostics = end.diagnostics;
@@ -139,12 +140,14 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
   };
 
   const schedule = (): void => {
-    for (const entry of [...queue]) {
-      if (closed || running.size >= maxJobs) return;
-      const { spec } = entry;
-      const placement = spec && options.place(entry.job, spec);
-      if (spec === undefined || placement === undefined) continue;
-      queue.delete(entry);
+    while (!closed && running.size < maxJobs) {
+      const next = queue.take((entry) => {
+        const { job, spec } = entry;
+        const placement = spec && options.place(job, spec);
+        return placement && { entry, spec, placement };
+      });
+      if (next === undefined) return;
+      const { entry, spec, placement } = next;
       change(entry, placedJob(entry.job, placement, clock.now()));
       const work = run(entry, spec).finally(() => {
         running.delete(work);
@@ -202,7 +205,7 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
       };
       entries.set(job.id, entry);
       if (key !== undefined) keys.set(key, entry);
-      queue.add(entry);
+      queue.add(job.project_id, entry);
       entry.log.state('state', 'queued');
       clock.sleep(spec.ttl_ms, entry.begun.signal).then(
         () => expire(entry),

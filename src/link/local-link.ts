@@ -11,6 +11,11 @@ export interface LocalLinkOptions extends LinkOptions {
   backend?: Backend;
   /** Path of the Node binary that runs the tools, >= 20.19. Default: this process's own. */
   node?: string;
+  /**
+   * Sandboxes that are started ahead and wait for a job each, 0 to 8. Default 1. One that waits holds a Node and
+   * no job's data, is used once, and is exchanged after a minute. They take tools of the default limits.
+   */
+  warm?: number;
 }
 
 /**
@@ -27,8 +32,12 @@ export function createLocalLink(options: LocalLinkOptions): LocalLink {
 
 /** A Link over the real sandbox: there is no option that replaces it. */
 export function createSandboxedLink(options: LocalLinkOptions): Link {
-  const { backend, node } = options;
-  const sandbox = { ...(backend !== undefined && { backend }), ...(node !== undefined && { node }) };
+  const { backend, node, warm } = options;
+  const sandbox = {
+    ...(backend !== undefined && { backend }),
+    ...(node !== undefined && { node }),
+    ...(warm !== undefined && { warm }),
+  };
   requireSandboxOptions(sandbox);
   return createLink(
     options,

@@ -19,6 +19,8 @@ export interface World {
   readonly node: string;
   /** All of them, or none of Node's own, so that the operating system is alone. */
   readonly layers: 'all layers' | "none of Node's layers";
+  /** Sandboxes started ahead. Default 0. */
+  readonly warm?: number;
 }
 
 /**
@@ -26,7 +28,8 @@ export interface World {
  * left behind.
  */
 export function attack(world: World, programs: readonly Hostile[]): void {
-  describe(`hostile programs on ${world.backend} with ${world.layers} and ${world.node}`, () => {
+  const { warm = 0 } = world;
+  describe(`hostile programs on ${world.backend} with ${world.layers}, ${warm} started ahead, and ${world.node}`, () => {
     const all = world.layers === 'all layers';
     const wall = all ? 5000 : 1500;
     const nodeMajor = Number.parseInt(
@@ -45,7 +48,7 @@ export function attack(world: World, programs: readonly Hostile[]): void {
       const { backend, node } = world;
       // After the probe, which would refuse a sandbox that lacks them.
       let adjust = (command: Command): Command => command;
-      sandbox = await openAdjustedSandbox({ backend, node, directory: directory.path }, (command) =>
+      sandbox = await openAdjustedSandbox({ backend, node, directory: directory.path, warm }, (command) =>
         adjust(command),
       );
       if (!all) adjust = withoutNodeLayers;
@@ -100,8 +103,10 @@ export function attack(world: World, programs: readonly Hostile[]): void {
     });
 
     it('leaves no file and no process behind', async () => {
-      expect(files()).toEqual(before);
+      if (warm === 0) expect(files()).toEqual(before);
+      else await sandbox.close();
       expect(processesWith(directory.path)).toEqual([]);
+      if (warm > 0) expect(files()).toEqual(['secret.txt']);
     });
 
     it('has canaries that would notice', async () => {

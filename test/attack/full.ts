@@ -10,5 +10,6 @@ for (const node of nodes.filter((path) => path !== '')) {
     for (const layers of ['all layers', "none of Node's layers"] as const) {
       attack({ backend, node, layers }, [...handedPrograms, ...ownPrograms]);
     }
+    attack({ backend, node, layers: 'all layers', warm: 5 }, [...handedPrograms, ...ownPrograms]);
   }
 }

@@ -181,6 +181,27 @@ describe('places', () => {
     expect(states()).toEqual(['placed', 'succeeded', 'placed', 'queued']);
   });
 
+  test('200 jobs of one project keep no other project waiting', async () => {
+    const { engine, submit, runs } = setUp({ maxJobs: 2 });
+    for (let n = 0; n < 200; n += 1) await submit();
+    const request = jobRequest();
+    const others = { ...request, requirements: { ...request.requirements, project_id: elsewhere.project } };
+    const { job } = await engine.submit(checkJobRequest(others, elsewhere.project), elsewhere);
+    for (const one of [0, 1]) {
+      expect(engine.get(job.id, elsewhere).state).toBe('queued');
+      runs[one]?.end({ state: 'succeeded', result: null });
+      await settled();
+    }
+    expect(engine.get(job.id, elsewhere).state).toBe('placed');
+    for (let n = 2; n < 201; n += 1) {
+      expect(runs.length).toBeLessThanOrEqual(n + 2);
+      runs[n]?.end({ state: 'succeeded', result: null });
+      await settled();
+    }
+    const states = engine.list({ limit: 200 }, ann).jobs.map((one) => one.state);
+    expect(states).toEqual(Array.from({ length: 200 }, () => 'succeeded'));
+  });
+
   test('a thousand wait when nothing is said', async () => {
     const { submit } = setUp({ place: () => undefined });
     for (let n = 0; n < 1000; n += 1) await submit();

@@ -21,7 +21,7 @@ export interface BaseFolder {
   remove(): Promise<void>;
 }
 
-const preloads = ['preload.cjs', 'network.cjs'] as const;
+const preloads = ['preload.cjs', 'network.cjs', 'warm.cjs'] as const;
 
 /**
  * Makes a sandbox's own folder, after removing those whose process was killed before it could.

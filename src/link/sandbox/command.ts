@@ -63,6 +63,12 @@ export function toolCommand(node: NodeBinary, { limits, entry, net }: ToolRun): 
   return ['/bin/node', ...flags, ...networkFlags(node), '--require=/rt/network.cjs', `/in/${entry}`];
 }
 
+/** The same for a sandbox that is started ahead, and is told its entry when there is a job. */
+export function warmCommand(node: NodeBinary, limits: Limits): string[] {
+  const flags = [...heapFlags(limits), ...permissionFlags(node)];
+  return ['/bin/node', ...flags, '--require=/rt/preload.cjs', '--require=/rt/warm.cjs', '/in'];
+}
+
 /** The same with Node's own layers left out, so that only the operating system holds: for the probe. */
 export function bareCommand(limits: Limits, entry: string): string[] {
   return ['/bin/node', ...heapFlags(limits), `/in/${entry}`];

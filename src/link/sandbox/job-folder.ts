@@ -40,8 +40,8 @@ export function findRefusal(run: ToolRun, nets: readonly Net[]): string | undefi
   return undefined;
 }
 
-/** Lays the code of a run that {@link findRefusal} passed into a fresh folder. */
-export async function makeJobFolder(base: string, run: ToolRun): Promise<JobFolder> {
+/** Makes a fresh folder with the code of a run that {@link findRefusal} passed, or with none yet. */
+export async function makeJobFolder(base: string, run: Pick<ToolRun, 'files'>): Promise<JobFolder> {
   const path = join(base, `job-${randomBytes(12).toString('hex')}`);
   const job: JobFolder = {
     path,
@@ -51,16 +51,21 @@ export async function makeJobFolder(base: string, run: ToolRun): Promise<JobFold
   try {
     await makeFolder(path);
     await makeFolder(job.inputs);
-    // `require` runs a file of any other ending as code too: only what was scanned as code is there.
-    await makeTree(
-      job.inputs,
-      run.files.filter(({ path }) => isCode(path)),
-    );
+    await layCode(job, run);
     return job;
   } catch (error) {
     await job.remove();
     throw error;
   }
+}
+
+/** Lays the code of a run that {@link findRefusal} passed into a folder that has none. */
+export async function layCode({ inputs }: JobFolder, { files }: Pick<ToolRun, 'files'>): Promise<void> {
+  // `require` runs a file of any other ending as code too: only what was scanned as code is there.
+  await makeTree(
+    inputs,
+    files.filter(({ path }) => isCode(path)),
+  );
 }
 
 function isCode(path: string): boolean {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { SkillRunError } from '../../errors.ts';
 import type { Command } from './command.ts';
@@ -21,6 +22,10 @@ export interface Launched {
   /** Kills everything inside; `exit` tells when nothing is left. */
   kill(): void;
   readonly exit: Promise<Exit>;
+  /** Whether the keeper has ended, also before `exit` tells. */
+  isGone(): boolean;
+  /** Whether the host's own process stays alive for this one. It does until it is said otherwise. */
+  hold(held: boolean): void;
 }
 
 /**
@@ -71,7 +76,15 @@ function started(child: ChildProcess): Promise<Launched> {
       }
       // A tool that does not read its input is no fault of ours.
       stdin.on('error', () => undefined);
-      resolve({ pid, stdin, stdout, stderr, exit, kill: () => killInit(pid, () => gone) });
+      const isGone = (): boolean => gone;
+      const hold = (held: boolean): void => {
+        for (const one of [child, stdin as Socket, stdout as Socket, stderr as Socket]) {
+          if (held) one.ref();
+          else one.unref();
+        }
+      };
+      const kill = (): void => killInit(pid, isGone);
+      resolve({ pid, stdin, stdout, stderr, exit, isGone, hold, kill });
     });
   });
 }

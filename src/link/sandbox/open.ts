@@ -8,11 +8,12 @@ import type { Ground } from './ground.ts';
 import { canBecomeSandboxUser, findProgram } from './host.ts';
 import { inspectNode, type NodeBinary } from './node-binary.ts';
 import { requireSandboxOptions, type SandboxOptions } from './options.ts';
-import { probe } from './probe.ts';
+import { holdsWarm, probe } from './probe.ts';
 import { runTool } from './run.ts';
 import { isArchitecture } from './seccomp.ts';
 import type { Backend, RunEnd, Sandbox, ToolRun } from './types.ts';
 import { makeMountPoints, utilLinuxCommand, utilLinuxPrograms } from './util-linux.ts';
+import { createWarmPool } from './warm-pool.ts';
 
 /**
  * Opens a sandbox on this machine, after a probe has shown that it holds. There is no weaker mode.
@@ -54,7 +55,8 @@ export async function openAdjustedSandbox(
         const held = backend === 'bwrap' ? nets : (['deny'] as const);
         const ground: Ground = { node, base, nets: held, outside, command };
         await probe(ground, backend);
-        return sandbox(ground, backend);
+        const warm = options.warm ?? 1;
+        return sandbox(ground, backend, warm > 0 && (await holdsWarm(ground, backend)) ? warm : 0);
       } catch (fault) {
         faults.push(fault);
       }
@@ -102,9 +104,11 @@ function locate<Name extends string>(names: readonly Name[]): (name: Name) => st
   return (name) => paths.get(name) as string;
 }
 
-function sandbox(ground: Ground, backend: Backend): Sandbox {
+function sandbox(ground: Ground, backend: Backend, warm: number): Sandbox {
   const closing = new AbortController();
   const running = new Set<Promise<RunEnd>>();
+  const pool = createWarmPool(ground, warm);
+  pool.fill();
   return {
     backend,
     seccomp: backend === 'bwrap' ? 'on' : 'absent',
@@ -112,13 +116,17 @@ function sandbox(ground: Ground, backend: Backend): Sandbox {
     async run(run: ToolRun) {
       if (closing.signal.aborted) throw new SkillRunError('closed', 'The sandbox is closed. Open another.');
       const signals = [closing.signal, ...(run.signal === undefined ? [] : [run.signal])];
-      const end = runTool(ground, { ...run, signal: AbortSignal.any(signals) });
+      const end = runTool(ground, { ...run, signal: AbortSignal.any(signals) }, pool);
       running.add(end);
-      return end.finally(() => running.delete(end));
+      return end.finally(() => {
+        running.delete(end);
+        // Not sooner: a tool that runs has the processor before one that may come.
+        pool.fill();
+      });
     },
     async close() {
       closing.abort();
-      await Promise.allSettled(running);
+      await Promise.allSettled([...running, pool.close()]);
       await ground.base.remove();
     },
   };

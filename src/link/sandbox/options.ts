@@ -1,4 +1,5 @@
 import { invalidOption } from '../../errors.ts';
+import { requireWhole } from '../../run/options.ts';
 import type { Backend } from './types.ts';
 
 /** How a sandbox is built. */
@@ -9,9 +10,17 @@ export interface SandboxOptions {
   node?: string;
   /** Where the folder for the sandbox's files is made. Default: the system's temporary folder. */
   directory?: string;
+  /**
+   * Sandboxes that are started ahead and wait for a job each, 0 to 8. Default 1. They take tools of the default
+   * limits only; for any other, and when none is there, one is built.
+   */
+  warm?: number;
 }
 
-/** Throws `option_invalid` for a backend that there is not: a misspelt one must not become a weaker one. */
+/**
+ * Throws `option_invalid` for an option that is not as {@link SandboxOptions} says: a misspelt
+ * backend must not become a weaker one.
+ */
 export function requireSandboxOptions(options: SandboxOptions): void {
   // Wider than their types, for callers without types.
   const { backend, node }: { backend?: unknown; node?: unknown } = options;
@@ -25,4 +34,5 @@ export function requireSandboxOptions(options: SandboxOptions): void {
   if (node !== undefined && (typeof node !== 'string' || node === '')) {
     throw invalidOption('node', 'not a path', 'Pass the path of a Node binary, such as /usr/bin/node.');
   }
+  requireWhole('warm', options.warm ?? 1, 0, 8);
 }

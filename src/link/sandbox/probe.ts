@@ -14,6 +14,8 @@ import { processTree } from './process-tree.ts';
 import { runTool } from './run.ts';
 import { makeFile } from './tree.ts';
 import type { Backend, ToolRun } from './types.ts';
+import { startWarm } from './warm.ts';
+import type { WarmPool } from './warm-pool.ts';
 
 const patienceMs = 10_000;
 const maxAnswer = 4096;
@@ -87,24 +89,52 @@ function judge(answer: string, keeper: number, backend: Backend): void {
   }
   const breaches = ['read', 'written', 'seen', 'reached'].filter((name) => said[name] !== false);
   if (breaches.length > 0) throw leaks(`a canary inside got out of it (${breaches.join(', ')})`);
+  requireLayers(keeper, backend);
+}
+
+function requireLayers(keeper: number, backend: Backend): void {
   const tool = processTree(keeper).at(-1);
   if (tool === undefined || tool.pid === keeper || tool.memBytes === 0) throw leaks(unwatched);
   const missing = missingLayers(tool.pid, backend);
   if (missing.length > 0) throw leaks(`it lacks ${missing.join(', ')}`);
 }
 
-async function answersWithAllLayers(ground: Ground): Promise<void> {
+const anotherNode = 'Pass `node`, the path of another Node binary, such as one from nodejs.org.';
+
+// Whether a tool answers; one that answers shows whether all layers are there.
+async function repeats(ground: Ground, pool?: Pick<WarmPool, 'take' | 'release'>): Promise<boolean> {
   const nonce = randomHex(16);
-  const end = await runTool(ground, { ...toolRun('echo.js', echo), input: { nonce } });
-  const remedy = 'Pass `node`, the path of another Node binary, such as one from nodejs.org.';
+  const end = await runTool(ground, { ...toolRun('echo.js', echo), input: { nonce } }, pool);
   const value = end.kind === 'exited' ? (end.value as { nonce?: unknown; inner?: unknown } | null) : null;
-  if (value?.nonce !== nonce) {
-    const reason = 'A tool that only repeats its input did not answer inside the sandbox.';
-    throw unavailable({ reason, remedy });
-  }
+  if (value?.nonce !== nonce) return false;
   if (end.usage.memPeakBytes === null) throw leaks(unwatched);
   if (value.inner !== true) {
-    throw unavailable({ reason: "The sandbox does not hold: it lacks Node's own layers.", remedy });
+    const reason = "The sandbox does not hold: it lacks Node's own layers.";
+    throw unavailable({ reason, remedy: anotherNode });
+  }
+  return true;
+}
+
+async function answersWithAllLayers(ground: Ground): Promise<void> {
+  if (await repeats(ground)) return;
+  const reason = 'A tool that only repeats its input did not answer inside the sandbox.';
+  throw unavailable({ reason, remedy: anotherNode });
+}
+
+/**
+ * Looks at a sandbox that is started ahead as {@link probe} does at others; `false` where there is none that
+ * answers, so that each is built when there is a job.
+ *
+ * @throws `link_unavailable` where it lacks a layer
+ */
+export async function holdsWarm(ground: Ground, backend: Backend): Promise<boolean> {
+  const warm = await startWarm(ground);
+  if (warm === undefined) return false;
+  try {
+    requireLayers(warm.launched.pid, backend);
+    return await repeats(ground, { take: async () => warm, release: () => undefined });
+  } finally {
+    await warm.discard();
   }
 }
 

@@ -5,7 +5,9 @@ export interface ProcessSample {
   readonly pid: number;
   /** `RssAnon + RssShmem`: memory that no file stands behind, in bytes. */
   readonly memBytes: number;
-  /** Processor time used so far, in milliseconds. */
+  /** About the most that `memBytes` has been so far, also between two looks. */
+  readonly memPeakBytes: number;
+  /** Processor time used so far, also by its children that ended, in milliseconds. */
   readonly cpuMs: number;
 }
 
@@ -51,10 +53,14 @@ function readProcess(pid: number): ProcessSample | undefined {
   if (status === undefined || fields === undefined) return undefined;
   const kilobytes = (name: string): number =>
     Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0);
-  const ticks = Number(fields[11]) + Number(fields[12]);
+  // utime, stime, cutime, cstime
+  const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+  const memory = kilobytes('RssAnon') + kilobytes('RssShmem');
   return {
     pid,
-    memBytes: (kilobytes('RssAnon') + kilobytes('RssShmem')) * 1024,
+    memBytes: memory * 1024,
+    // The kernel keeps the peak of all that was resident; what files stand behind is taken off as it is now.
+    memPeakBytes: Math.max(memory, kilobytes('VmHWM') - kilobytes('RssFile')) * 1024,
     cpuMs: ticks * millisecondsPerTick,
   };
 }

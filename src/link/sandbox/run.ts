@@ -8,16 +8,36 @@ import { watchMemory } from './memory-watch.ts';
 import { maxStderrBytes, readStderr } from './output.ts';
 import type { RunEnd, ToolRun } from './types.ts';
 import { type Cause, judge, maxStderrFlood } from './verdict.ts';
+import type { WarmPool } from './warm-pool.ts';
 
 /**
  * Runs a tool once: check, lay out, start, watch, judge, remove.
  *
+ * @param pool gives a sandbox that was started ahead, where it has one; else one is built for the run
  * @throws `link_unavailable` when the machine could not start it
  */
-export async function runTool(ground: Ground, run: ToolRun): Promise<RunEnd> {
+export async function runTool(
+  ground: Ground,
+  run: ToolRun,
+  pool?: Pick<WarmPool, 'take' | 'release'>,
+): Promise<RunEnd> {
   const unused = { stderr: '', usage: { wallMs: 0, cpuMs: null, memPeakBytes: null }, targets: [] };
   const refusal = findRefusal(run, ground.nets);
   if (refusal !== undefined) return { kind: 'refused', detail: refusal, ...unused };
+  const warm = await pool?.take(run);
+  if (warm !== undefined) {
+    try {
+      const ready = await warm.prepare(run);
+      if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
+      if (ready) {
+        const started = performance.now();
+        warm.begin(run);
+        return await follow(warm.launched, run, [], started, warm.cpuMs);
+      }
+    } finally {
+      pool?.release(warm);
+    }
+  }
   const inside = toolCommand(ground.node, run);
   return withJob(ground, run, inside, async (command, targets) => {
     if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
@@ -26,11 +46,13 @@ export async function runTool(ground: Ground, run: ToolRun): Promise<RunEnd> {
   });
 }
 
+// `cpuBefore` is what the sandbox had used before the run; the kernel's limit counts it, the run's usage does not.
 async function follow(
   launched: Launched,
   run: ToolRun,
   targets: readonly Target[],
   started: number,
+  cpuBefore = 0,
 ): Promise<RunEnd> {
   const { limits } = run;
   let cause: Cause | undefined;
@@ -45,6 +67,8 @@ async function follow(
   const stderr = collect(launched.stderr, maxStderrBytes, maxStderrFlood, isOver, () => stop('stderr'));
   const timer = setTimeout(() => stop('wall'), Math.max(0, limits.wall_ms - (performance.now() - started)));
   const watch = watchMemory(launched.pid, limits.mem_bytes, () => stop('memory'));
+  // A tool is often over right after its first word; at its last, the keeper knows what it used.
+  launched.stdout.once('data', watch.look).once('end', watch.look);
   run.signal?.addEventListener('abort', cancel, { once: true });
   if (run.signal?.aborted) cancel();
   try {
@@ -52,7 +76,8 @@ async function follow(
     launched.stdin.end(JSON.stringify(run.input));
     const exit = await launched.exit;
     const seen = watch.seen();
-    const usage = { wallMs: Math.round(performance.now() - started), ...seen };
+    const cpuMs = seen.cpuMs === null ? null : Math.max(0, seen.cpuMs - cpuBefore);
+    const usage = { wallMs: Math.round(performance.now() - started), cpuMs, memPeakBytes: seen.memPeakBytes };
     return {
       ...judge(cause, exit, stdout(), seen, limits),
       stderr: readStderr(stderr()),

@@ -26,11 +26,11 @@ export interface ToolRun {
 
 /** What a run used. */
 export interface RunUsage {
-  /** Milliseconds from start to end. */
+  /** Milliseconds from start to end; of a sandbox that was started ahead, from when it was given the run. */
   readonly wallMs: number;
-  /** Processor milliseconds, where they could be read. */
+  /** Processor milliseconds in the kernel's steps of 10, where they could be read. */
   readonly cpuMs: number | null;
-  /** Peak of anonymous memory in bytes, where it could be read. */
+  /** Peak of anonymous memory in bytes, Node's own included, where it could be read. */
   readonly memPeakBytes: number | null;
 }
 

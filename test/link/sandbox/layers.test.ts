@@ -14,7 +14,11 @@ import { layers } from './layers.ts';
 const here = vi.hoisted(() => ({ memory: true, names: true }));
 vi.mock('../../../src/link/sandbox/memory-watch.ts', async (original) => {
   const { watchMemory } = await original<typeof MemoryWatch>();
-  const blind = { seen: () => ({ cpuMs: null, memPeakBytes: null }), stop: () => undefined };
+  const blind = {
+    look: () => undefined,
+    seen: () => ({ cpuMs: null, memPeakBytes: null }),
+    stop: () => undefined,
+  };
   return {
     watchMemory: (...args: Parameters<typeof watchMemory>) => (here.memory ? watchMemory(...args) : blind),
   };
@@ -41,7 +45,9 @@ describe.each(backends)('the layers of %s', (backend) => {
   beforeAll(async () => {
     directory = await makeDirectory();
     canaries = await setOutCanaries(directory.path);
-    sandbox = await openAdjustedSandbox({ backend, directory: directory.path }, (command) => adjust(command));
+    sandbox = await openAdjustedSandbox({ backend, directory: directory.path, warm: 0 }, (command) =>
+      adjust(command),
+    );
     before = files();
   });
   afterEach(() => {

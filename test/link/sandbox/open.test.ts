@@ -23,6 +23,19 @@ const open = (backend: 'bwrap' | 'util-linux', adjust: (command: Command) => Com
   openAdjustedSandbox({ backend, directory: directory.path }, adjust).then((sandbox) => sandbox.close());
 
 describe.each(backends)('the probe of %s', (backend) => {
+  it('refuses one that is started ahead without a layer', async () => {
+    const adjust = (command: Command): Command => {
+      const ahead = command.args.includes('--require=/rt/warm.cjs');
+      return ahead
+        ? { ...command, args: command.args.map((word) => word.replace(/^--nofile=.*/, '--nofile=63')) }
+        : command;
+    };
+    await expect(open(backend, adjust)).rejects.toMatchObject({
+      code: 'link_unavailable',
+      message: expect.stringMatching(/it lacks the limit on open files/),
+    });
+  });
+
   it('refuses a sandbox that says nothing', async () => {
     await expect(open(backend, (command) => ({ ...command, file: '/bin/true' }))).rejects.toMatchObject({
       code: 'link_unavailable',
@@ -56,6 +69,10 @@ describe('openSandbox', () => {
     ['backend', null],
     ['node', ''],
     ['node', 20],
+    ['warm', -1],
+    ['warm', 9],
+    ['warm', 0.5],
+    ['warm', '1'],
   ])('takes no %s %j: it could stand for a weaker one', async (name, value) => {
     const opening = openSandbox({ [name]: value } as SandboxOptions);
     await expect(opening).rejects.toMatchObject({

@@ -15,7 +15,8 @@ describe.each(backends)('a run on %s', (backend) => {
   let sandbox: Sandbox;
   beforeAll(async () => {
     directory = await makeDirectory();
-    sandbox = await openSandbox({ backend, directory: directory.path });
+    // Cold: a run is found by its entry on the command line.
+    sandbox = await openSandbox({ backend, directory: directory.path, warm: 0 });
   });
   afterAll(async () => {
     await sandbox.close();
@@ -231,7 +232,7 @@ function isInOwnNamespace(pid: number): boolean {
 
 it('cancels what runs when it is closed, and runs nothing after', async () => {
   await using directory = await makeDirectory();
-  const sandbox = await openSandbox({ directory: directory.path });
+  const sandbox = await openSandbox({ directory: directory.path, warm: 0 });
   const end = sandbox.run(toolRun(hang, { entry: 'closing.js' }));
   await eventually(() => processesWith('/in/closing.js').length > 0);
   await sandbox.close();

@@ -1,0 +1,140 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { findProgram } from '../../src/link/sandbox/host.ts';
+import { openSandbox } from '../../src/link/sandbox/open.ts';
+import type { Backend, Sandbox, ToolRun } from '../../src/link/sandbox/types.ts';
+import { defaultLimits } from '../../src/skill/caps.ts';
+import { type Figure, percentile, print } from './table.ts';
+
+const rounds = 30;
+/** Milliseconds in which the sandbox after the one that was just used comes up. */
+const calmMs = 200;
+const jobs = 100;
+
+const code = `
+let text = '';
+process.stdin.on('data', (chunk) => { text += chunk; }).on('end', () => {
+  const { title } = JSON.parse(text);
+  process.stdout.write(JSON.stringify({ slug: title.toLowerCase().replace(/[^a-z0-9]+/g, '-') }));
+});`;
+const run: ToolRun = {
+  files: [{ path: 'main.js', bytes: Buffer.from(code) }],
+  entry: 'main.js',
+  input: { title: 'What a run costs' },
+  limits: defaultLimits,
+  net: 'deny',
+};
+
+const backends: Backend[] = findProgram('bwrap') === undefined ? ['util-linux'] : ['bwrap', 'util-linux'];
+const coldTargets = { bwrap: 1.5, 'util-linux': 1.9 } as const;
+
+/** What a run costs against plain Node, and how many fit into a second. */
+export async function benchLink(): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'openvibe-bench-'));
+  const sandboxes: Sandbox[] = [];
+  const open = async (backend: Backend, warm: number): Promise<Sandbox> => {
+    const sandbox = await openSandbox({ backend, directory, warm });
+    sandboxes.push(sandbox);
+    return sandbox;
+  };
+  try {
+    await chmod(directory, 0o755);
+    const entry = join(directory, 'main.js');
+    await writeFile(entry, code);
+    const cold = new Map<Backend, Sandbox>();
+    const ways: Way[] = [{ name: 'plain node', once: () => plain(entry) }];
+    for (const backend of backends) {
+      const built = await open(backend, 0);
+      const ahead = await open(backend, 1);
+      cold.set(backend, built);
+      ways.push({ name: `cold ${backend}`, most: coldTargets[backend], once: () => inside(built) });
+      ways.push({ name: `warm ${backend}`, most: 0.3, once: () => inside(ahead) });
+    }
+    const figures = await ratios(ways);
+    for (const [backend, sandbox] of cold) figures.push(...(await throughput(backend, sandbox)));
+    print(figures);
+  } finally {
+    await Promise.all(sandboxes.map((sandbox) => sandbox.close()));
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+interface Way {
+  readonly name: string;
+  readonly most?: number;
+  once(): Promise<void>;
+}
+
+// Interleaved, so that whatever else the machine does falls on all of them; each begins with the machine calm.
+async function ratios(ways: readonly Way[]): Promise<Figure[]> {
+  const samples = new Map<Way, number[]>(ways.map((way) => [way, []]));
+  for (let round = -2; round < rounds; round += 1) {
+    for (const [at] of ways.entries()) {
+      const way = ways[(at + Math.max(0, round)) % ways.length] as Way;
+      await pause(calmMs);
+      const ms = await time(way.once);
+      if (round >= 0) samples.get(way)?.push(ms);
+    }
+  }
+  const [base = []] = samples.values();
+  const of = (way: Way, share: number): number => percentile(samples.get(way) ?? [], share);
+  return [
+    { name: 'plain node', p50: percentile(base, 0.5), p95: percentile(base, 0.95), unit: 'ms' },
+    ...ways.slice(1).map((way): Figure => {
+      const p50 = of(way, 0.5) / percentile(base, 0.5);
+      const p95 = of(way, 0.95) / percentile(base, 0.95);
+      return {
+        name: way.name,
+        p50,
+        p95,
+        unit: 'x',
+        ...(way.most !== undefined && { target: { most: way.most } }),
+      };
+    }),
+  ];
+}
+
+// In alternating parts, for the same reason.
+async function throughput(backend: Backend, sandbox: Sandbox): Promise<Figure[]> {
+  const parts = 4;
+  let alone = 0;
+  let two = 0;
+  const some = async (count: number): Promise<void> => {
+    for (let n = 0; n < count; n += 1) await inside(sandbox);
+  };
+  for (let part = 0; part < parts; part += 1) {
+    alone += await time(() => some(jobs / parts));
+    two += await time(async () => {
+      await Promise.all([some(jobs / parts / 2), some(jobs / parts / 2)]);
+    });
+  }
+  const perSecond = (ms: number): number => (jobs * 1000) / ms;
+  return [
+    { name: `one after another, cold ${backend}`, p50: perSecond(alone), unit: 'jobs/s' },
+    { name: `two at once, cold ${backend}`, p50: perSecond(two), unit: 'jobs/s' },
+    { name: `two at once against one, cold ${backend}`, p50: alone / two, unit: 'x', target: { least: 1.4 } },
+  ];
+}
+
+async function time(work: () => Promise<void>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+async function plain(entry: string): Promise<void> {
+  const child = spawn(process.execPath, [entry], { env: {}, stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.end(JSON.stringify(run.input));
+  child.stdout.resume();
+  const [status] = await once(child, 'close');
+  if (status !== 0) throw new Error('Plain Node did not run the tool.');
+}
+
+async function inside(sandbox: Sandbox): Promise<void> {
+  const end = await sandbox.run(run);
+  if (end.kind !== 'exited') throw new Error(`The sandbox did not run the tool: ${end.kind}.`);
+}

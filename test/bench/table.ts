@@ -1,0 +1,49 @@
+/** One figure of a bench, and what it should be. */
+export interface Figure {
+  readonly name: string;
+  readonly p50: number;
+  readonly p95?: number;
+  readonly unit: string;
+  /** `p50` should be at most, or at least, this. */
+  readonly target?: { readonly most: number } | { readonly least: number };
+}
+
+/** The value below which a share (0 to 1) of the samples lies. */
+export function percentile(samples: readonly number[], share: number): number {
+  const sorted = samples.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** Prints figures as a table for people and as one line of JSON. */
+export function print(figures: readonly Figure[]): void {
+  const rows = [
+    ['', 'p50', 'p95', 'target', ''],
+    ...figures.map((figure) => [
+      figure.name,
+      `${figure.p50.toFixed(2)} ${figure.unit}`,
+      figure.p95 === undefined ? '' : `${figure.p95.toFixed(2)} ${figure.unit}`,
+      describeTarget(figure),
+      isMet(figure) ? '' : 'missed',
+    ]),
+  ];
+  const widths = [0, 1, 2, 3, 4].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  for (const row of rows) {
+    process.stdout.write(
+      `${row
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd()}\n`,
+    );
+  }
+  process.stdout.write(`${JSON.stringify(figures.map((figure) => ({ ...figure, met: isMet(figure) })))}\n`);
+}
+
+function isMet({ p50, target }: Figure): boolean {
+  if (target === undefined) return true;
+  return 'most' in target ? p50 <= target.most : p50 >= target.least;
+}
+
+function describeTarget({ target }: Figure): string {
+  if (target === undefined) return '';
+  return 'most' in target ? `<= ${target.most}` : `>= ${target.least}`;
+}

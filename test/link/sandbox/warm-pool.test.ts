@@ -1,0 +1,123 @@
+import { readdirSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { internet } from '../../../src/link/egress/outside.ts';
+import { type BaseFolder, createBaseFolder } from '../../../src/link/sandbox/base-folder.ts';
+import type { Ground } from '../../../src/link/sandbox/ground.ts';
+import { findProgram } from '../../../src/link/sandbox/host.ts';
+import { inspectNode } from '../../../src/link/sandbox/node-binary.ts';
+import { childrenOf, processTree, startTime } from '../../../src/link/sandbox/process-tree.ts';
+import { isArchitecture } from '../../../src/link/sandbox/seccomp.ts';
+import { makeMountPoints, utilLinuxCommand } from '../../../src/link/sandbox/util-linux.ts';
+import { startWarm } from '../../../src/link/sandbox/warm.ts';
+import { createWarmPool } from '../../../src/link/sandbox/warm-pool.ts';
+import { eventually, makeDirectory, toolRun } from './help.ts';
+
+let directory: Awaited<ReturnType<typeof makeDirectory>>;
+let base: BaseFolder;
+let ground: Ground;
+beforeEach(async () => {
+  directory = await makeDirectory();
+  const { arch } = process;
+  if (!isArchitecture(arch)) throw new Error('There is no sandbox for this architecture.');
+  base = await createBaseFolder(arch, directory.path);
+  const node = await inspectNode(process.execPath);
+  await makeMountPoints(node, base);
+  ground = {
+    node,
+    base,
+    nets: ['deny'],
+    outside: internet,
+    command: (job) => utilLinuxCommand(job, (name) => findProgram(name) ?? ''),
+  };
+});
+afterEach(async () => {
+  expect(keepers()).toEqual([]);
+  expect(jobs()).toEqual([]);
+  await directory[Symbol.asyncDispose]();
+});
+
+const keepers = (): number[] => childrenOf(process.pid);
+const jobs = (): string[] => readdirSync(base.path).filter((name) => name.startsWith('job-'));
+
+describe('a pool', () => {
+  it('starts as many as it is told, gives each once, and starts no more until it is asked', async () => {
+    const pool = createWarmPool(ground, 2);
+    expect(await pool.take(toolRun(''))).toBeUndefined();
+    pool.fill();
+    pool.fill();
+    const [first, second, third] = [toolRun(''), toolRun(''), toolRun('')].map((run) => pool.take(run));
+    const given = [await first, await second];
+    expect(await third).toBeUndefined();
+    expect(new Set(given.map((one) => one?.launched.pid)).size).toBe(2);
+    expect(keepers()).toHaveLength(2);
+    await pool.close();
+    expect(keepers()).toHaveLength(2);
+    for (const one of given) await one?.discard();
+  });
+
+  it('exchanges one that is old', async () => {
+    const pool = createWarmPool(ground, 1, 150);
+    pool.fill();
+    expect(await eventually(() => keepers().length === 1)).toBe(true);
+    const [old = 0] = keepers();
+    const born = startTime(old);
+    expect(await eventually(() => startTime(old) !== born && keepers().length === 1)).toBe(true);
+    await pool.close();
+    expect(await pool.take(toolRun(''))).toBeUndefined();
+  });
+
+  it('forgets one that died while it waited, and removes its folder', async () => {
+    const pool = createWarmPool(ground, 1);
+    pool.fill();
+    // Keeper and Node: it waits.
+    expect(await eventually(() => processTree(process.pid).length === 3)).toBe(true);
+    for (const { pid } of processTree(process.pid).slice(1).reverse()) process.kill(pid, 'SIGKILL');
+    expect(await eventually(() => jobs().length === 0)).toBe(true);
+    expect(await pool.take(toolRun(''))).toBeUndefined();
+    await pool.close();
+  });
+
+  it('leaves nothing when it is closed in the middle of a start, and starts nothing after', async () => {
+    const pool = createWarmPool(ground, 3);
+    pool.fill();
+    await pool.close();
+    expect(keepers()).toEqual([]);
+    pool.fill();
+    expect(await pool.take(toolRun(''))).toBeUndefined();
+  });
+
+  it('keeps no caller waiting that aborts', async () => {
+    const silent = createWarmPool(
+      { ...ground, command: async () => ({ file: '/bin/sleep', args: ['60'] }) },
+      1,
+    );
+    silent.fill();
+    const stop = new AbortController();
+    const taken = silent.take(toolRun('', { signal: stop.signal }));
+    expect(await eventually(() => keepers().length === 1)).toBe(true);
+    const aborted = performance.now();
+    stop.abort();
+    expect(await taken).toBeUndefined();
+    expect(performance.now() - aborted).toBeLessThan(250);
+    await silent.close();
+  });
+});
+
+describe('one that was started ahead', () => {
+  it('is not given the code when it died, and no other has it', async () => {
+    const warm = await startWarm(ground);
+    for (const { pid } of processTree(warm?.launched.pid ?? 0).slice(1)) process.kill(pid, 'SIGKILL');
+    expect(await eventually(() => warm?.launched.isGone() === true)).toBe(true);
+    expect(await warm?.prepare(toolRun(''))).toBe(false);
+    await warm?.discard();
+  });
+
+  it('does not count when it says anything but its word', async () => {
+    const command = async () => ({ file: '/bin/sh', args: ['-c', 'echo ready; sleep 60'] });
+    expect(await startWarm({ ...ground, command })).toBeUndefined();
+  });
+
+  it('is given up on a signal, also on one that came before', async () => {
+    expect(await startWarm(ground, AbortSignal.abort())).toBeUndefined();
+  });
+});

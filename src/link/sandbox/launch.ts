@@ -61,6 +61,12 @@ function started(child: ChildProcess): Promise<Launched> {
   let gone = false;
   child.once('exit', () => {
     gone = true;
+    // Who killed the keeper while it built may have left a child of it with our pipes, waiting for ever.
+    const letGo = (): void => {
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+    };
+    const timer = setTimeout(letGo, orphanMs).unref();
+    child.once('close', () => clearTimeout(timer));
   });
   const exit = new Promise<Exit>((resolve) => {
     // `close` comes after `exit`, when the last holder of the pipes is gone.
@@ -89,6 +95,8 @@ function started(child: ChildProcess): Promise<Launched> {
   });
 }
 
+/** Milliseconds that what a dead keeper left behind may hold its pipes. */
+const orphanMs = 1000;
 const retryMs = 10;
 const patienceMs = 100;
 

@@ -131,13 +131,14 @@ async function submit(
       await finish(context, step, 'ended', refusal(error));
       return undefined;
     }
-    if (first && error instanceof RunUnreachable && error.sent === 0) {
+    if (first && sentNothing(error)) {
+      context.events.emit('fault', { step: step.id, error });
       const message = "Nothing could be sent to Run, for a fault on the host's side. Nothing ran.";
       await finish(context, step, 'ended', {
         status: 'run_error',
         executed: false,
         message,
-        code: error.code,
+        code: 'not-sent',
       });
       return undefined;
     }
@@ -192,6 +193,10 @@ const notSentAgain = {
   message:
     'A submit was never answered, and what was approved no longer stands: it was not sent again. Whether it ran is not known.',
 } as const;
+
+function sentNothing(error: unknown): boolean {
+  return isSkillRunError(error, 'option_invalid') || (error instanceof RunUnreachable && error.sent === 0);
+}
 
 // 408 says that the service gave up on hearing it, 409 that the key is known for other work.
 function isRefusal({ status, doubtful }: RunProblem): boolean {

@@ -77,7 +77,12 @@ export function createSend(options: HttpOptions, clock: Clock): Send {
       } catch {
         throw new RunUnreachable(what, sent, 'token() failed');
       }
-      return requireToken(token);
+      try {
+        return requireToken(token);
+      } catch (error) {
+        // `option_invalid` says that nothing was sent.
+        throw sent === 0 ? error : new RunUnreachable(what, sent, 'token() gave no bearer token');
+      }
     };
 
     const attempt = async (refresh: boolean): Promise<T> => {

@@ -114,12 +114,18 @@ describe('what Run answers to the submit', () => {
     expect(h.mock.jobs).toBe(0);
   });
 
-  test('a token() that fails sends nothing: nothing ran', async () => {
-    const h = await harness();
-    const run = createRunService({
-      token: () => {
+  test.each<[string, () => string]>([
+    [
+      'fails',
+      () => {
         throw new Error('no token');
       },
+    ],
+    ['gives no bearer token', () => 'two words\r\n'],
+  ])('a token() that %s sends nothing: nothing ran', async (_, token) => {
+    const h = await harness();
+    const run = createRunService({
+      token,
       fetch: h.mock.fetch,
       clock: h.clock,
       nodes: { nodes: async () => [{ node: 'n', tier: 'pool', nets: ['deny'] }] },

@@ -1,8 +1,6 @@
 import { isSkillRunError } from '../errors.ts';
 import { untrusted } from '../result/untrusted.ts';
-import { maxJsonBytes } from '../skill/caps.ts';
 import type { Json } from '../skill/json.ts';
-import { utf8 } from '../skill/sha256.ts';
 import type { JobSummary } from '../step/end.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { Acted } from './act.ts';
@@ -10,6 +8,7 @@ import type { GatewayContext } from './context.ts';
 import { differing, runContext } from './move.ts';
 import { type CallRef, machineOffer, type Outcome, summaryOf } from './outcome.ts';
 import { load } from './record.ts';
+import { settle } from './settle.ts';
 
 /** The outcome of a call whose step stands where {@link act} left it. */
 export async function outcomeOf(
@@ -83,12 +82,12 @@ async function fetchAgain(context: GatewayContext, step: StepRecord): Promise<{ 
   if (service === undefined || attempt === undefined || attempt.job === null) return undefined;
   try {
     const job = await service.get(attempt.job, runContext(context));
-    if (job.state !== 'succeeded' || job.id !== attempt.job) return undefined;
+    if (job.id !== attempt.job) return undefined;
     if (job.placement?.node !== step.end?.job?.node || differing(context, step, attempt, job).length > 0)
       return undefined;
-    if (utf8(JSON.stringify(job.result)).length > maxJsonBytes) return undefined;
-    context.values.set(step.id, job.result);
-    return { value: job.result };
+    const { value } = settle(job, attempt.tier);
+    if (value !== undefined) context.values.set(step.id, value.value);
+    return value;
   } catch (error) {
     if (!isSkillRunError(error)) throw error;
     return undefined;

@@ -5,10 +5,10 @@ import { deepFreeze } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
 import { digestOf, replayKeyOf, targetOf } from '../step/digest.ts';
 import type { StepRecord, StepRun } from '../step/record.ts';
-import { grantKeyOf, grantScopeOf } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
 import { type CallRef, summaryOf } from './outcome.ts';
 import { audit, finish, tellDecided } from './record.ts';
+import { findGrant } from './stand.ts';
 
 /**
  * Makes the step of a call, or finds the one that this call is a replay of. Policy is heard once, before
@@ -92,7 +92,7 @@ async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRe
     return { ...asked, state: 'approved', decision: { ...decision, at: isoTime(asked.createdAt) } };
   }
   const step = { ...asked, why: ruling.why, canAlways: ruling.canAlways };
-  const grant = await context.store.grants.find(await grantKeyOf(grantScopeOf(step)));
+  const grant = await findGrant(context, step);
   if (grant !== undefined) {
     await audit(context, 'approve', step, { by: grant.id });
     const decision = { effect: 'approve', via: 'grant', by: grant.id, at: isoTime(step.createdAt) } as const;

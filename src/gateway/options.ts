@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import { invalidOption } from '../errors.ts';
 import { randomHex, requireId } from '../ids.ts';
 import type { SkillSet } from '../menu/skill-set.ts';
+import { requireWhole } from '../run/options.ts';
 import type { Person, RunService } from '../run/service.ts';
 import type { Limits, Net } from '../skill/caps.ts';
 import type { JsonObject } from '../skill/json.ts';
@@ -120,14 +121,14 @@ export function readOptions(options: GatewayOptions): Settings {
     clock: options.clock ?? systemClock,
     transformArguments: options.transformArguments,
     narrow: options.narrow,
-    approvalExpiryMs: within('approvalExpiryMs', options.approvalExpiryMs ?? 900_000, 60_000, 86_400_000),
-    maxPending: within('maxPending', options.maxPending ?? 20, 1, 1000),
-    placementWaitMs: within('placementWaitMs', options.placementWaitMs ?? 10_000, 0, 120_000),
-    leaseMs: within('leaseMs', options.leaseMs ?? 30_000, 1000, 600_000),
+    approvalExpiryMs: requireWhole(
+      'approvalExpiryMs',
+      options.approvalExpiryMs ?? 900_000,
+      60_000,
+      86_400_000,
+    ),
+    maxPending: requireWhole('maxPending', options.maxPending ?? 20, 1, 1000),
+    placementWaitMs: requireWhole('placementWaitMs', options.placementWaitMs ?? 10_000, 0, 120_000),
+    leaseMs: requireWhole('leaseMs', options.leaseMs ?? 30_000, 1000, 600_000),
   });
-}
-
-function within(name: string, value: number, min: number, max: number): number {
-  if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw invalidOption(name, `must be an integer from ${min} to ${max}`, 'Leave it out for the default.');
 }

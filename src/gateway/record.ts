@@ -43,9 +43,8 @@ export async function audit(
 /** The step as stored, if it is this person's. */
 export async function load(context: GatewayContext, id: string): Promise<StepRecord | undefined> {
   const step = await context.store.steps.get(id);
-  if (step === undefined) return undefined;
-  const { owner, scope } = { owner: step.owner, scope: context.scope };
-  return owner.subject === scope.subject && owner.project === scope.project ? step : undefined;
+  const { subject, project } = context.scope;
+  return step?.owner.subject === subject && step.owner.project === project ? step : undefined;
 }
 
 type Change = Parameters<typeof advance>[1];

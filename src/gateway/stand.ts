@@ -1,6 +1,6 @@
 import { digestOf } from '../step/digest.ts';
 import type { StepRecord } from '../step/record.ts';
-import { grantKeyOf, grantScopeOf } from '../store/grant.ts';
+import { type Grant, grantKeyOf, grantScopeOf } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
 import { expire } from './decide.ts';
 import { summaryOf } from './outcome.ts';
@@ -14,7 +14,7 @@ export type Fallen = 'expired' | 'changed' | 'revoked';
 export async function findFallen(context: GatewayContext, step: StepRecord): Promise<Fallen | undefined> {
   if (context.clock.now() >= step.expiresAt) return 'expired';
   if (!(await isUnchanged(context, step))) return 'changed';
-  if (step.decision?.via === 'grant' && !(await grantStands(context, step))) return 'revoked';
+  if (step.decision?.via === 'grant' && (await findGrant(context, step)) === undefined) return 'revoked';
   return undefined;
 }
 
@@ -39,9 +39,9 @@ async function isUnchanged(context: GatewayContext, step: StepRecord): Promise<b
   return now === step.digest && (await digestOf(step.owner, step.run)) === step.digest;
 }
 
-async function grantStands(context: GatewayContext, step: StepRecord): Promise<boolean> {
-  const grant = await context.store.grants.find(await grantKeyOf(grantScopeOf(step)));
-  return grant !== undefined;
+/** The grant that covers the step, where a person made one and has not revoked it. */
+export async function findGrant(context: GatewayContext, step: StepRecord): Promise<Grant | undefined> {
+  return context.store.grants.find(await grantKeyOf(grantScopeOf(step)));
 }
 
 async function askAgain(context: GatewayContext, step: StepRecord): Promise<void> {

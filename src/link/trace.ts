@@ -1,4 +1,5 @@
 import { randomHex } from '../ids.ts';
+import { traceIdOf } from '../run/identity.ts';
 
 /** What ties an answer to its request. */
 export interface Trace {
@@ -14,7 +15,7 @@ export function readTrace(headers: Headers): Trace {
   const given = headers.get('x-openvibe-request-id') ?? '';
   const requestId = /^[A-Za-z0-9._-]{8,128}$/.test(given) ? given : randomHex(12);
   const parent = headers.get('traceparent') ?? '';
-  const traceId = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/.exec(parent)?.[1];
+  const traceId = traceIdOf(parent);
   if (traceId === undefined) return { requestId, headers: { 'x-openvibe-request-id': requestId } };
   return { requestId, traceId, headers: { 'x-openvibe-request-id': requestId, traceparent: parent } };
 }

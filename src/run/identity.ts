@@ -16,6 +16,11 @@ export function identityHeaders(
   };
 }
 
+/** The trace id, 32 hex digits, of a W3C `traceparent`; `undefined` for anything else. */
+export function traceIdOf(traceparent: string): string | undefined {
+  return /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/.exec(traceparent)?.[1];
+}
+
 // Tracing only watches: a hook that throws or answers nonsense gets a trace of our own and fails nothing.
 function trace(hook: (() => string | undefined) | undefined): string {
   let given: unknown;
@@ -24,7 +29,6 @@ function trace(hook: (() => string | undefined) | undefined): string {
   } catch {
     given = undefined;
   }
-  const shape = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
-  if (typeof given === 'string' && shape.test(given)) return given;
+  if (typeof given === 'string' && traceIdOf(given) !== undefined) return given;
   return `00-${randomHex(16)}-${randomHex(8)}-01`;
 }

@@ -1,5 +1,5 @@
 import { SkillRunError } from '../errors.ts';
-import { visible } from './text.ts';
+import { excerpt, visible } from './text.ts';
 
 /** One rule that a document or a listing broke. */
 export interface SkillIssue {
@@ -29,8 +29,7 @@ export class SkillInvalid extends SkillRunError {
 
 /** A name that a stranger wrote, fit to stand in a message: bounded, invisible characters made visible. */
 export function quoteName(name: string): string {
-  const shown = visible(name.slice(0, 80));
-  return `"${shown}${name.length > 80 ? '…' : ''}"`;
+  return `"${excerpt(name)}"`;
 }
 
 /** A JSON pointer (RFC 6901) to `path`. */

@@ -2,6 +2,8 @@
 export type ErrorCode =
   | 'option_invalid'
   | 'skill_invalid'
+  | 'step_invalid'
+  | 'step_schema_unknown'
   | 'step_not_found'
   | 'step_already_decided'
   | 'step_expired'

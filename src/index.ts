@@ -5,7 +5,7 @@ export {
   StepAlreadyDecided,
   StepNotFound,
 } from './approval/decision.ts';
-export type { AgentLevel, Policy, PolicyAnswer, PolicyStep } from './approval/policy.ts';
+export type { Policy, PolicyAnswer, PolicyStep } from './approval/policy.ts';
 export { type ApprovalRequest, describeApproval } from './approval/request.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type ErrorCode, type ErrorDetails, isSkillRunError, SkillRunError } from './errors.ts';
@@ -123,15 +123,29 @@ export type {
 } from './skill/verify.ts';
 export type { EndStatus, JobSummary, StepEnd } from './step/end.ts';
 export type {
+  AgentLevel,
   StepAttempt,
   StepDecision,
+  StepEdit,
+  StepFacts,
+  StepHold,
   StepOwner,
   StepPin,
   StepRecord,
   StepRun,
   StepState,
 } from './step/record.ts';
+export type { AllowanceRecord } from './store/allowance.ts';
 export type { AuditEntry, AuditEvent, AuditFacts, AuditScope } from './store/audit.ts';
 export type { Grant, GrantScope } from './store/grant.ts';
 export { createMemoryStore, type MemoryStore } from './store/memory.ts';
-export type { AuditStore, GrantStore, StepStore, StorePort, StoreScope } from './store/port.ts';
+export type {
+  AllowanceStore,
+  AuditPage,
+  AuditStore,
+  GrantStore,
+  StepQuery,
+  StepStore,
+  StorePort,
+  StoreScope,
+} from './store/port.ts';

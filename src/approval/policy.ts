@@ -1,7 +1,4 @@
-import type { StepRecord } from '../step/record.ts';
-
-/** What an agent may do on its own: look on, ask for every step, or do what policy allows and ask for the rest. */
-export type AgentLevel = 'observe' | 'ask' | 'auto';
+import type { AgentLevel, StepRecord } from '../step/record.ts';
 
 /** What a host's policy says of a step. */
 export interface PolicyAnswer {

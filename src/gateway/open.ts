@@ -31,7 +31,7 @@ export async function openStep(
 
   const now = clock.now();
   const asked: StepRecord = {
-    schema: 1,
+    schema: 2,
     id: newId('stp', now),
     revision: 1,
     state: 'pending',
@@ -45,9 +45,12 @@ export async function openStep(
     target: targetOf(run),
     why: '',
     canAlways: true,
+    facts: null,
     createdAt: now,
     expiresAt: now + context.approvalExpiryMs,
     decision: null,
+    edited: null,
+    hold: null,
     attempts: [],
     lease: null,
     cancelAsked: false,

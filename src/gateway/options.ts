@@ -1,5 +1,5 @@
 import type { Approver } from '../approval/decision.ts';
-import type { AgentLevel, Policy } from '../approval/policy.ts';
+import type { Policy } from '../approval/policy.ts';
 import type { ApprovalRequest } from '../approval/request.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { invalidOption } from '../errors.ts';
@@ -9,6 +9,7 @@ import { requireWhole } from '../run/options.ts';
 import type { Person, RunService } from '../run/service.ts';
 import type { Limits, Net } from '../skill/caps.ts';
 import type { JsonObject } from '../skill/json.ts';
+import type { AgentLevel } from '../step/record.ts';
 import { createMemoryStore } from '../store/memory.ts';
 import type { StorePort } from '../store/port.ts';
 

@@ -26,6 +26,9 @@ export const stepKind = 'skill.run';
 /** What a person reads for the kind. */
 export const stepLabel = "running a skill's code in a sandbox";
 
+/** What an agent may do on its own: look on, ask for every step, or do what policy allows and ask for the rest. */
+export type AgentLevel = 'observe' | 'ask' | 'auto';
+
 /** Who a step acts for: fixed at the gateway's construction. */
 export interface StepOwner {
   readonly subject: string;
@@ -72,6 +75,36 @@ export interface StepDecision {
   readonly at: string;
 }
 
+/** What was known when policy was heard, besides the step itself: what a dry run of other rules goes by. */
+export interface StepFacts {
+  readonly level: AgentLevel;
+  /** Whether the agent worked with no person present. */
+  readonly alone: boolean;
+  /** Whether an argument repeats text that came out of an untrusted result in this session. */
+  readonly taint: boolean;
+  /** Where it would have run first; null where no rule asked. */
+  readonly placement: 'own' | 'pool' | 'none' | 'unknown' | null;
+  /** Steps that were there before: of the turn, of the session, and those of the agent that wait for a person. */
+  readonly count: { readonly turn: number; readonly session: number; readonly pending: number };
+}
+
+/** That a person approved with other arguments than the model's. */
+export interface StepEdit {
+  /** The digest of the step as it was asked. */
+  readonly digest: string;
+  /** `usr_…` */
+  readonly by: string;
+  /** RFC 3339. */
+  readonly at: string;
+}
+
+/** Seconds of the agent's allowance that a step holds. */
+export interface StepHold {
+  /** The key of the allowance's period. */
+  readonly key: string;
+  readonly seconds: number;
+}
+
 /** One submit to one tier of one Run. Recorded before the request is sent. */
 export interface StepAttempt {
   /** `RunService.id`. */
@@ -93,7 +126,7 @@ export interface StepAttempt {
  * the arguments (a resume needs them) and never a result, a token or a header.
  */
 export interface StepRecord {
-  readonly schema: 1;
+  readonly schema: 2;
   readonly id: string;
   /** Counts up by one at every change: the compare-and-set of the store. */
   readonly revision: number;
@@ -114,11 +147,17 @@ export interface StepRecord {
   readonly why: string;
   /** Whether "always allow" may be said to this step. */
   readonly canAlways: boolean;
+  /** Null in records of before schema 2. */
+  readonly facts: StepFacts | null;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** Milliseconds since 1970; from then on nobody can approve or submit it. */
   readonly expiresAt: number;
   readonly decision: StepDecision | null;
+  /** Null where it runs as the model called it. */
+  readonly edited: StepEdit | null;
+  /** Null where nothing is charged. */
+  readonly hold: StepHold | null;
   readonly attempts: readonly StepAttempt[];
   /** Who submits it now, and until when (milliseconds since 1970) nobody else does; null when nobody has it. */
   readonly lease: { readonly holder: string; readonly until: number } | null;

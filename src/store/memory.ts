@@ -1,9 +1,10 @@
 import { deepFreeze } from '../skill/json.ts';
 import type { StepRecord } from '../step/record.ts';
 import { isStepEnd } from '../step/transitions.ts';
+import type { AllowanceRecord } from './allowance.ts';
 import { type AuditEntry, type AuditScope, auditRoot } from './audit.ts';
 import type { Grant } from './grant.ts';
-import type { StorePort, StoreScope } from './port.ts';
+import type { StepQuery, StorePort, StoreScope } from './port.ts';
 import { readSnapshot, type Snapshot, writeSnapshot } from './snapshot.ts';
 
 /**
@@ -24,13 +25,16 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
   const steps = new Map<string, StepRecord>();
   const open = new Map<string, StepRecord>();
   const replays = new Map<string, string>();
+  const sessions = new Map<string, Set<string>>();
   const grants = new Map<string, Grant>();
   const chains = new Map<string, { scope: AuditScope; entries: AuditEntry[] }>();
+  const allowance = new Map<string, AllowanceRecord>();
   if (snapshot !== undefined) restore(readSnapshot(snapshot));
 
   function restore(from: Snapshot): void {
     for (const step of from.steps) putStep(step);
     for (const grant of from.grants.map(kept)) grants.set(grant.key, grant);
+    for (const record of from.allowance.map(kept)) allowance.set(record.key, record);
     for (const [scope, entries] of from.audit) {
       chains.set(chainKey(scope), { scope, entries: entries.map(kept) });
     }
@@ -39,6 +43,8 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
   function putStep(given: StepRecord): StepRecord {
     const step = kept(given);
     steps.set(step.id, step);
+    const session = sessions.get(step.session) ?? new Set();
+    sessions.set(step.session, session.add(step.id));
     if (step.replayKey !== null) replays.set(step.replayKey, step.id);
     if (isStepEnd(step.state)) open.delete(step.id);
     else open.set(step.id, step);
@@ -62,6 +68,8 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
         return true;
       },
       open: async (scope) => [...open.values()].filter((step) => isOf(step.owner, scope)),
+      count: async (query) =>
+        [...(sessions.get(query.session) ?? [])].filter((id) => matches(steps.get(id), query)).length,
     },
     grants: {
       async put(grant) {
@@ -85,13 +93,23 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
         chains.set(chainKey(scope), chain);
         return true;
       },
-      list: async (scope) => [...(chains.get(chainKey(scope))?.entries ?? [])],
+      list: async (scope, { after = 0, limit = Number.POSITIVE_INFINITY } = {}) =>
+        (chains.get(chainKey(scope))?.entries ?? []).filter(({ seq }) => seq > after).slice(0, limit),
+    },
+    allowance: {
+      get: async (key) => allowance.get(key),
+      async put(record) {
+        if ((allowance.get(record.key)?.revision ?? 0) !== record.revision - 1) return false;
+        allowance.set(record.key, kept(record));
+        return true;
+      },
     },
     snapshot: () =>
       writeSnapshot({
         steps: [...steps.values()],
         grants: [...grants.values()],
         audit: [...chains.values()].map(({ scope, entries }) => [scope, entries]),
+        allowance: [...allowance.values()],
       }),
   };
 }
@@ -103,6 +121,17 @@ function kept<T>(value: T): T {
 
 function isOf(owner: StoreScope, scope: StoreScope): boolean {
   return owner.subject === scope.subject && owner.project === scope.project;
+}
+
+function matches(step: StepRecord | undefined, { scope, turn, digest, state, ran }: StepQuery): boolean {
+  return (
+    step !== undefined &&
+    isOf(step.owner, scope) &&
+    step.turn === (turn ?? step.turn) &&
+    step.digest === (digest ?? step.digest) &&
+    step.state === (state ?? step.state) &&
+    (ran === undefined || (step.end !== null && step.end.executed !== false))
+  );
 }
 
 function chainKey({ subject, project }: AuditScope): string {

@@ -1,4 +1,5 @@
-import type { StepRecord } from '../step/record.ts';
+import type { StepRecord, StepState } from '../step/record.ts';
+import type { AllowanceRecord } from './allowance.ts';
 import type { AuditEntry, AuditScope } from './audit.ts';
 import type { Grant } from './grant.ts';
 
@@ -12,10 +13,22 @@ export interface StorePort {
   readonly steps: StepStore;
   readonly grants: GrantStore;
   readonly audit: AuditStore;
+  readonly allowance: AllowanceStore;
 }
 
 /** Whose records are meant: one person in one project. */
 export type StoreScope = AuditScope;
+
+/** Which steps of one session are counted. What is left out does not matter. */
+export interface StepQuery {
+  readonly scope: StoreScope;
+  readonly session: string;
+  readonly turn?: string;
+  readonly digest?: string;
+  readonly state?: StepState;
+  /** Only those whose tool ran, or may have. */
+  readonly ran?: true;
+}
 
 /** The records of steps. */
 export interface StepStore {
@@ -31,6 +44,8 @@ export interface StepStore {
   update(step: StepRecord): Promise<boolean>;
   /** The steps of this person that have not ended, oldest first. */
   open(scope: StoreScope): Promise<readonly StepRecord[]>;
+  /** How many there are. */
+  count(query: StepQuery): Promise<number>;
 }
 
 /** The "always allow" grants. */
@@ -49,6 +64,24 @@ export interface AuditStore {
   head(scope: AuditScope): Promise<AuditEntry | undefined>;
   /** Appends exactly when the chain's head is still `entry.previous`. One atomic operation. */
   append(scope: AuditScope, entry: AuditEntry): Promise<boolean>;
-  /** The chain, oldest first. */
-  list(scope: AuditScope): Promise<readonly AuditEntry[]>;
+  /** The chain, or a part of it, oldest first. */
+  list(scope: AuditScope, page?: AuditPage): Promise<readonly AuditEntry[]>;
+}
+
+/** Which part of a chain. */
+export interface AuditPage {
+  /** The `seq` after which it begins. Default 0: at the beginning. */
+  readonly after?: number;
+  /** The most entries. Default: all. */
+  readonly limit?: number;
+}
+
+/** What agents have used of their allowances. */
+export interface AllowanceStore {
+  get(key: string): Promise<AllowanceRecord | undefined>;
+  /**
+   * Compare-and-set: stores the record exactly when the stored revision is `record.revision - 1`; with
+   * revision 1, when there is none. One atomic operation.
+   */
+  put(record: AllowanceRecord): Promise<boolean>;
 }

@@ -1,7 +1,8 @@
-import { SkillRunError } from '../errors.ts';
+import { isSkillRunError, SkillRunError } from '../errors.ts';
 import { isId } from '../ids.ts';
+import { readStep } from '../step/read.ts';
 import type { StepRecord } from '../step/record.ts';
-import { isStepState } from '../step/transitions.ts';
+import type { AllowanceRecord } from './allowance.ts';
 import type { AuditEntry, AuditScope } from './audit.ts';
 import type { Grant } from './grant.ts';
 
@@ -10,9 +11,12 @@ export interface Snapshot {
   readonly steps: readonly StepRecord[];
   readonly grants: readonly Grant[];
   readonly audit: readonly (readonly [AuditScope, readonly AuditEntry[]])[];
+  readonly allowance: readonly AllowanceRecord[];
 }
 
-const version = 'openvibe-skill-run.memory@1';
+const version = 'openvibe-skill-run.memory@2';
+// It had no allowances, and steps of schema 1.
+const older = 'openvibe-skill-run.memory@1';
 
 /** A snapshot as JSON text. */
 export function writeSnapshot(snapshot: Snapshot): string {
@@ -23,13 +27,17 @@ export function writeSnapshot(snapshot: Snapshot): string {
  * Reads what {@link writeSnapshot} wrote. It is the host's own text: its shape is checked, so that what is no
  * snapshot is told at once; whether somebody has changed it is not.
  *
- * @throws `snapshot_invalid`
+ * @throws `snapshot_invalid`, or `step_schema_unknown` for steps that a newer version wrote
  */
 export function readSnapshot(text: string): Snapshot {
   try {
     const value: unknown = JSON.parse(text);
-    if (isSnapshot(value)) return value;
-  } catch {
+    if (isObject(value) && (value.store === version || value.store === older)) {
+      const read = { allowance: [], ...value, steps: stepsOf(value.steps) };
+      if (isSnapshot(read)) return read;
+    }
+  } catch (error) {
+    if (isSkillRunError(error, 'step_schema_unknown')) throw error;
     // Told below, in one way for every text that is not a snapshot.
   }
   throw new SkillRunError(
@@ -38,26 +46,25 @@ export function readSnapshot(text: string): Snapshot {
   );
 }
 
-function isSnapshot(value: unknown): value is Snapshot {
-  if (!isObject(value) || value.store !== version) return false;
-  return isList(value.steps, isStep) && isList(value.grants, isGrant) && isList(value.audit, isChain);
+function stepsOf(value: unknown): StepRecord[] {
+  if (!Array.isArray(value)) throw new TypeError('A snapshot has a list of steps.');
+  return value.map(readStep);
 }
 
-function isStep(value: unknown): boolean {
+function isSnapshot(value: Record<string, unknown>): value is Record<string, unknown> & Snapshot {
+  return (
+    isList(value.grants, isGrant) && isList(value.audit, isChain) && isList(value.allowance, isAllowance)
+  );
+}
+
+function isAllowance(value: unknown): boolean {
   return (
     isObject(value) &&
-    value.schema === 1 &&
-    isId('stp', value.id) &&
+    typeof value.key === 'string' &&
     Number.isSafeInteger(value.revision) &&
-    isStepState(value.state) &&
-    isScope(value.owner) &&
-    (value.replayKey === null || typeof value.replayKey === 'string') &&
-    isObject(value.run) &&
-    isObject(value.run.arguments) &&
-    typeof value.digest === 'string' &&
-    Number.isFinite(value.expiresAt) &&
-    isList(value.attempts, isObject) &&
-    typeof value.cancelAsked === 'boolean'
+    Number.isFinite(value.spent) &&
+    isObject(value.held) &&
+    Object.values(value.held).every(Number.isFinite)
   );
 }
 

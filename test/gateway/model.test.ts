@@ -44,7 +44,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 
 /** The store, each of whose operations begins when the scheduler says so. */
 function scheduled(memory: MemoryStore, s: fc.Scheduler): StorePort {
-  const { steps, grants, audit } = memory;
+  const { steps, grants, audit, allowance } = memory;
   return {
     durable: false,
     steps: {
@@ -53,9 +53,11 @@ function scheduled(memory: MemoryStore, s: fc.Scheduler): StorePort {
       findReplay: s.scheduleFunction(steps.findReplay),
       update: s.scheduleFunction(steps.update),
       open: s.scheduleFunction(steps.open),
+      count: s.scheduleFunction(steps.count),
     },
     grants: { ...grants, find: s.scheduleFunction(grants.find), remove: s.scheduleFunction(grants.remove) },
     audit,
+    allowance,
   };
 }
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentLevel, Policy, PolicyAnswer } from '../../src/approval/policy.ts';
+import type { Policy, PolicyAnswer } from '../../src/approval/policy.ts';
 import { rule } from '../../src/approval/policy.ts';
 import { verifySkills } from '../../src/menu/skill-set.ts';
 import { type Net, nets } from '../../src/skill/caps.ts';
+import type { AgentLevel } from '../../src/step/record.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import { agentId, ann, harness, nameOf } from '../support/harness.ts';
 import { makeSkill } from '../support/skills.ts';

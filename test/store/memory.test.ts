@@ -157,6 +157,7 @@ describe('snapshots', () => {
     await store.steps.update(advance(step, { state: 'approved' }));
     const grant = await store.grants.put(await someGrant());
     await store.audit.append(ann, await chainEntry(ann, undefined, newId('aud', someTime), facts));
+    await store.allowance.put({ key: 'k', revision: 1, spent: 2, held: { [step.id]: 10 } });
     const other = createMemoryStore(store.snapshot());
     expect(other.snapshot()).toBe(store.snapshot());
     expect((await other.steps.create(someStep({ replayKey: 'k' }))).step).toMatchObject({
@@ -181,11 +182,12 @@ describe('snapshots', () => {
     const good = JSON.parse(store.snapshot());
     const [[scope, entries]] = good.audit;
     const changes: Record<string, unknown>[] = [
-      { store: 'openvibe-skill-run.memory@2' },
+      { store: 'openvibe-skill-run.memory@3' },
       { steps: undefined },
       { steps: {} },
       { steps: [null] },
-      { steps: [{ ...good.steps[0], schema: 2 }] },
+      { steps: [{ ...good.steps[0], schema: '2' }] },
+      { steps: [{ ...good.steps[0], schema: 0.5 }] },
       { steps: [{ ...good.steps[0], id: '__proto__' }] },
       { steps: [{ ...good.steps[0], state: 'constructor' }] },
       { steps: [{ ...good.steps[0], owner: { subject: 'x', project: 'y' } }] },
@@ -193,6 +195,10 @@ describe('snapshots', () => {
       { steps: [{ ...good.steps[0], run: null }] },
       { steps: [{ ...good.steps[0], attempts: [1] }] },
       { steps: [{ ...good.steps[0], cancelAsked: undefined }] },
+      { steps: [{ ...good.steps[0], hold: {} }] },
+      { steps: [{ ...good.steps[0], facts: undefined }] },
+      { allowance: {} },
+      { allowance: [{ key: 'k', revision: 1, spent: 0, held: { stp: '1' } }] },
       { grants: 'abc' },
       { grants: [{}] },
       { grants: 5 },
@@ -206,5 +212,45 @@ describe('snapshots', () => {
       expect(() => createMemoryStore(text)).toThrow(expect.objectContaining({ code: 'snapshot_invalid' }));
     }
     expect(() => createMemoryStore(JSON.stringify(good))).not.toThrow();
+  });
+});
+
+describe('allowances', () => {
+  test('of 20 writes of one revision at once, exactly one is stored', async () => {
+    const store = createMemoryStore();
+    const record = { key: 'k', revision: 1, spent: 0, held: {} };
+    const stored = await Promise.all(
+      Array.from({ length: 20 }, (_, spent) => store.allowance.put({ ...record, spent })),
+    );
+    expect(stored.filter(Boolean)).toHaveLength(1);
+    for (const revision of [0, 1, 3]) expect(await store.allowance.put({ ...record, revision })).toBe(false);
+    expect(await store.allowance.put({ ...record, revision: 2, spent: 7 })).toBe(true);
+    expect(await store.allowance.get('k')).toEqual({ ...record, revision: 2, spent: 7 });
+    expect(await store.allowance.get('other')).toBeUndefined();
+  });
+});
+
+describe('counting', () => {
+  test('takes every part of the query, and exactly this person and session', async () => {
+    const store = createMemoryStore();
+    const end = { status: 'completed', executed: true, message: '', at: '' } as const;
+    const unknown = { ...end, status: 'outcome_unknown', executed: 'unknown' } as const;
+    const made = [
+      someStep(),
+      someStep({ state: 'denied', end: { ...end, status: 'denied', executed: false } }),
+      someStep({ state: 'ended', turn: 'u', end }),
+      someStep({ state: 'ended', digest: 'd'.repeat(64), end: unknown }),
+      someStep({ session: 'other' }),
+      someStep({ owner: { ...ben, agent: null } }),
+    ];
+    for (const step of made) await store.steps.create(step);
+    const scope = { subject: ann.subject, project: ann.project };
+    const count = (query: object) => store.steps.count({ scope, session: 's', ...query });
+    expect(await count({})).toBe(4);
+    expect(await count({ turn: 't' })).toBe(3);
+    expect(await count({ turn: 't', digest: 'c'.repeat(64) })).toBe(2);
+    expect(await count({ turn: 't', digest: 'c'.repeat(64), state: 'denied' })).toBe(1);
+    expect(await count({ ran: true })).toBe(2);
+    expect(await count({ session: 'none' })).toBe(0);
   });
 });

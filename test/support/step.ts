@@ -22,7 +22,7 @@ export const someRun: StepRun = {
 /** A pending step, as a gateway would record it. */
 export function someStep(change: Partial<StepRecord> = {}): StepRecord {
   return {
-    schema: 1,
+    schema: 2,
     id: newId('stp', someTime),
     revision: 1,
     state: 'pending',
@@ -36,9 +36,12 @@ export function someStep(change: Partial<StepRecord> = {}): StepRecord {
     target: 'slugify-a-title@1.0.0 slugify',
     why: '',
     canAlways: true,
+    facts: null,
     createdAt: someTime,
     expiresAt: someTime + 900_000,
     decision: null,
+    edited: null,
+    hold: null,
     attempts: [],
     lease: null,
     cancelAsked: false,

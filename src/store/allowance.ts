@@ -1,0 +1,11 @@
+/** What one agent has used of its allowance in one period. */
+export interface AllowanceRecord {
+  /** Names person, project, agent and period. */
+  readonly key: string;
+  /** Counts up by one at every change: the compare-and-set of the store. */
+  readonly revision: number;
+  /** Seconds of runs that have ended. */
+  readonly spent: number;
+  /** The worst case of each run that has not, in seconds, by the id of its step. */
+  readonly held: Readonly<Record<string, number>>;
+}

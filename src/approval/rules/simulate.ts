@@ -1,5 +1,5 @@
 import type { StepRecord } from '../../step/record.ts';
-import { type Policy, type PolicyContext, type Ruling, rule } from '../policy.ts';
+import { type Policy, type PolicyContext, rule } from '../policy.ts';
 
 /** What a policy would say of a step that was recorded. */
 export type Simulated =
@@ -7,9 +7,9 @@ export type Simulated =
       readonly step: string;
       readonly target: string;
       /** What policy and level said then. */
-      readonly was: Ruling['effect'];
+      readonly was: 'allow' | 'ask' | 'refuse';
       /** What they would say now. */
-      readonly now: Ruling['effect'];
+      readonly now: 'allow' | 'ask' | 'refuse';
       readonly changed: boolean;
       /** The rule that allows or refuses, or why it is asked for. */
       readonly why: string;
@@ -36,7 +36,7 @@ export async function simulate(policy: Policy, records: readonly StepRecord[]): 
   );
 }
 
-function said({ state, why, decision }: StepRecord): Ruling['effect'] {
+function said({ state, why, decision }: StepRecord): 'allow' | 'ask' | 'refuse' {
   // What was refused for another reason, such as too many that wait, had been asked for: it says why.
   if (state === 'refused' && why === '') return 'refuse';
   return decision?.via === 'policy' && decision.effect === 'approve' ? 'allow' : 'ask';

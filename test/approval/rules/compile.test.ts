@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PolicyAnswer, PolicyContext } from '../../../src/approval/policy.ts';
 import { compileRules } from '../../../src/approval/rules/compile.ts';
@@ -120,6 +121,47 @@ describe('what stands', () => {
   ])('%s', async (_, rules, effect, id) => {
     const answer = await answerOf(rules);
     expect([answer.effect, answer.rule]).toEqual([effect, id]);
+  });
+
+  test('whatever rules there are, none that is broken lets more through', async () => {
+    const truth = { true: true, false: false, [broken]: undefined } as Record<string, boolean | undefined>;
+    const some = fc.record({
+      effect: fc.constantFrom<Effect>('allow', 'ask', 'deny'),
+      when: fc.constantFrom(...Object.keys(truth)),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(some, { maxLength: 6 }), async (given) => {
+        const answer = await answerOf(given.map(({ effect, when }, at) => rule(`r${at}`, effect, when)));
+        const isThere = (effect: Effect, among: (held: boolean | undefined) => boolean): boolean =>
+          given.some((one) => one.effect === effect && among(truth[one.when]));
+        const wanted = isThere('deny', (held) => held !== false)
+          ? 'deny'
+          : isThere('ask', (held) => held !== false) || !isThere('allow', (held) => held === true)
+            ? 'ask'
+            : 'allow';
+        expect(answer.effect).toBe(wanted);
+      }),
+    );
+  });
+
+  test('whatever the arguments are, rules answer, and say nothing of them', async () => {
+    const whens = [
+      'args.a == 1',
+      'args.a.startsWith("a")',
+      'args.b.all(x, x.c > 1)',
+      '"a" in args.a',
+      'args.a[0] == args.b',
+    ];
+    const policy = await compileRules(whens.map((when, at) => rule(`r${at}`, 'deny', when)));
+    const secret = 'SECRET-5f1c';
+    const value = fc.oneof(fc.constant(secret), fc.jsonValue({ maxDepth: 3 })) as fc.Arbitrary<JsonObject>;
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(fc.constantFrom('a', 'b', 'constructor'), value), async (args) => {
+        const said = await policy.explain(withArgs(args), someContext());
+        expect(JSON.stringify(said)).not.toContain(secret);
+        expect(said.answer.effect).toBe(said.matched.length + said.broken.length > 0 ? 'deny' : 'ask');
+      }),
+    );
   });
 
   test('a rule that speaks with allowAlways false forbids it, whichever stands', async () => {

@@ -5,6 +5,7 @@ export default defineConfig([
     entry: {
       index: 'src/index.ts',
       'link/index': 'src/link/index.ts',
+      'approval/rules/index': 'src/approval/rules/index.ts',
       'testing/index': 'src/testing/index.ts',
       'cli/main': 'src/cli/main.ts',
     },

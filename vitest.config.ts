@@ -7,6 +7,7 @@ export default defineConfig({
   resolve: {
     alias: {
       'openvibe-skill-run/link': source('link/index.ts'),
+      'openvibe-skill-run/policy': source('approval/rules/index.ts'),
       'openvibe-skill-run/testing': source('testing/index.ts'),
       'openvibe-skill-run': source('index.ts'),
     },

@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'always_not_allowed'
   | 'decision_not_allowed'
   | 'widening_refused'
+  | 'policy_invalid'
   | 'store_conflict'
   | 'snapshot_invalid'
   | 'run_problem'

@@ -5,7 +5,7 @@ export {
   StepAlreadyDecided,
   StepNotFound,
 } from './approval/decision.ts';
-export type { Policy, PolicyAnswer, PolicyStep } from './approval/policy.ts';
+export type { FirstPlace, Policy, PolicyAnswer, PolicyContext, PolicyStep } from './approval/policy.ts';
 export { type ApprovalRequest, describeApproval } from './approval/request.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type ErrorCode, type ErrorDetails, isSkillRunError, SkillRunError } from './errors.ts';
@@ -124,6 +124,7 @@ export type {
 export type { EndStatus, JobSummary, StepEnd } from './step/end.ts';
 export type {
   AgentLevel,
+  SkillFacts,
   StepAttempt,
   StepDecision,
   StepEdit,

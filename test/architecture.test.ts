@@ -39,6 +39,9 @@ describe('what is built', () => {
   test('the root entry reaches no node: module, and only the declared packages', () => {
     const { files, packages } = reachedFrom('dist/index.js');
     expect(files.size).toBeGreaterThan(50);
+    // What only an entry of its own loads.
+    expect(packages).not.toContain('@marcbachmann/cel-js');
+    for (const name of reachedFrom('dist/approval/rules/index.js').packages) packages.add(name);
     const declared = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: object };
     const names = [...packages].map((name) => (name === 'zod/mini' ? 'zod' : name));
     expect(names.sort()).toEqual(Object.keys(declared.dependencies).sort());

@@ -1,12 +1,11 @@
 import { isDecision } from '../approval/decision.ts';
 import { approvalRequest } from '../approval/request.ts';
 import { isSkillRunError } from '../errors.ts';
-import { planPlacement } from '../run/place.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { GatewayContext } from './context.ts';
 import { applyDecision, cancelStep } from './decide.ts';
-import { runContext } from './move.ts';
 import { load } from './record.ts';
+import { lookWhere } from './where.ts';
 
 const notKnown = 'not known now: the machines could not be looked up';
 
@@ -19,11 +18,8 @@ export async function requestFor(context: GatewayContext, step: StepRecord) {
 
 async function whereInWords(context: GatewayContext, step: StepRecord): Promise<string> {
   try {
-    const plan = await planPlacement(context.services, {
-      net: step.run.net,
-      context: runContext(context),
-    });
-    const places = plan.targets.map(({ tier, nodes }) => {
+    const { first, targets, errors } = await lookWhere(context, step);
+    const places = targets.map(({ tier, nodes }) => {
       const names = nodes
         .slice(0, 3)
         .map((node) => (node.detail ? `${node.node} (${node.detail})` : node.node));
@@ -31,8 +27,7 @@ async function whereInWords(context: GatewayContext, step: StepRecord): Promise<
       return `${tier === 'own' ? 'your own machine' : "OpenVibe's pool"}: ${names.join(', ')}${more}`;
     });
     if (places.length > 0) return places.join('; otherwise ');
-    const errors = plan.failures.map(({ error }) => error);
-    if (errors.some(({ code }) => code !== 'link_unavailable')) return notKnown;
+    if (first === 'unknown') return notKnown;
     return ['nowhere: no machine can run it now', ...errors.map(({ message }) => message)].join('. ');
   } catch (error) {
     if (!isSkillRunError(error)) throw error;

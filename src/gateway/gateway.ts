@@ -37,7 +37,7 @@ export interface SkillGateway extends AsyncDisposable {
   resume(stepId: string, options?: Pick<CallOptions, 'signal'>): Promise<Outcome>;
   /** Resumes every step of this person that is decided and has not ended. */
   resumeAll(): Promise<Outcome[]>;
-  /** The person spoke: call ids start afresh. */
+  /** The person spoke: call ids start afresh, and what they denied may be asked for again. */
   newTurn(): void;
   /** Listens; a listener that throws starves nobody and is told of as `listener-error`. */
   on<Name extends keyof GatewayEvents>(
@@ -156,6 +156,7 @@ async function finishCall(
 
 async function told(context: GatewayContext, outcome: Promise<Outcome>): Promise<Outcome> {
   const { call, status, executed } = await outcome;
+  context.taint.note(await outcome);
   context.events.emit('call-finished', { call, status, executed });
   return outcome;
 }

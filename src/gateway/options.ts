@@ -32,8 +32,11 @@ export interface Narrowing {
 export interface GatewayOptions {
   /** Whom every job is submitted as: `usr_<ULID>` and `prj_<ULID>`. */
   person: Person;
-  /** The agent that calls: `agt_<ULID>`, and what it may do on its own (default `ask`). */
-  agent?: { id: string; level?: AgentLevel };
+  /**
+   * The agent that calls: `agt_<ULID>`, what it may do on its own (default `ask`), and whether it works with
+   * no person present (default `false`), which is for policy to know.
+   */
+  agent?: { id: string; level?: AgentLevel; alone?: boolean };
   /** The scope of replays, such as a conversation's id: 1 to 200 characters. Default: a fresh one. */
   session?: string;
   /** From `verifySkills`; shared by any number of gateways. */
@@ -56,6 +59,11 @@ export interface GatewayOptions {
   approvalExpiryMs?: number;
   /** The most pending steps of one agent. Default 20. */
   maxPending?: number;
+  /**
+   * How often one and the same call is asked for in one turn: after that many denials it is denied without
+   * asking, until `newTurn`. Default 2, 1 to 100.
+   */
+  maxRepeatDenials?: number;
   /** Milliseconds a tier has to place a job before the next one is tried. Default 10000. */
   placementWaitMs?: number;
   /** Milliseconds a process has a step for itself while it submits it. Default 30000. */
@@ -67,6 +75,7 @@ export interface Settings {
   readonly person: Person;
   readonly agent: string | null;
   readonly level: AgentLevel;
+  readonly alone: boolean;
   readonly session: string;
   readonly skills: SkillSet;
   readonly services: readonly RunService[];
@@ -78,6 +87,7 @@ export interface Settings {
   readonly narrow: GatewayOptions['narrow'];
   readonly approvalExpiryMs: number;
   readonly maxPending: number;
+  readonly maxRepeatDenials: number;
   readonly placementWaitMs: number;
   readonly leaseMs: number;
 }
@@ -88,6 +98,10 @@ export function readOptions(options: GatewayOptions): Settings {
   const level = agent?.level ?? 'ask';
   if (!['observe', 'ask', 'auto'].includes(level)) {
     throw invalidOption('agent.level', 'must be "observe", "ask" or "auto"', 'Leave it out for "ask".');
+  }
+  const alone: unknown = agent?.alone ?? false;
+  if (typeof alone !== 'boolean') {
+    throw invalidOption('agent.alone', 'must be a boolean', 'Leave it out where a person is present.');
   }
   if (session !== undefined && (typeof session !== 'string' || session.length < 1 || session.length > 200)) {
     throw invalidOption('session', 'must be a text of 1 to 200 characters', 'Leave it out for a fresh one.');
@@ -113,6 +127,7 @@ export function readOptions(options: GatewayOptions): Settings {
     }),
     agent: agent === undefined ? null : requireId('agt', agent.id, 'agent.id'),
     level,
+    alone,
     session: session ?? `session-${randomHex(16)}`,
     skills: options.skills,
     services,
@@ -129,6 +144,7 @@ export function readOptions(options: GatewayOptions): Settings {
       86_400_000,
     ),
     maxPending: requireWhole('maxPending', options.maxPending ?? 20, 1, 1000),
+    maxRepeatDenials: requireWhole('maxRepeatDenials', options.maxRepeatDenials ?? 2, 1, 100),
     placementWaitMs: requireWhole('placementWaitMs', options.placementWaitMs ?? 10_000, 0, 120_000),
     leaseMs: requireWhole('leaseMs', options.leaseMs ?? 30_000, 1000, 600_000),
   });

@@ -1,4 +1,6 @@
 import type { FirstPlace, PolicyContext } from '../approval/policy.ts';
+import type { MenuEntry } from '../menu/skill-set.ts';
+import type { Json } from '../skill/json.ts';
 import { strictVerdict } from '../skill/listing.ts';
 import type { SkillFacts, StepFacts, StepRecord } from '../step/record.ts';
 import type { GatewayContext } from './context.ts';
@@ -24,6 +26,7 @@ export async function gatherFacts(
   pending: number,
 ): Promise<Gathered> {
   const { store, scope, session, level, alone, taint } = context;
+  const entry = entryOf(context, step);
   const [inTurn, inSession, ran] = await Promise.all([
     store.steps.count({ scope, session, turn: step.turn }),
     store.steps.count({ scope, session }),
@@ -33,9 +36,9 @@ export async function gatherFacts(
     level,
     alone,
     // A result that another process handed out is not known here: then every argument may repeat it.
-    taint: ran > taint.ran || taint.isIn(step.run.arguments),
+    taint: ran > taint.ran || taint.isIn(written(step, entry)),
     count: Object.freeze({ turn: inTurn, session: inSession, pending }),
-    skill: skillFacts(context, step),
+    skill: skillFacts(entry),
   };
   let placement: FirstPlace | null = null;
   let look: Promise<FirstPlace> | undefined;
@@ -52,10 +55,21 @@ export async function gatherFacts(
   return { told, facts: () => ({ ...known, placement }) };
 }
 
-function skillFacts({ skills }: GatewayContext, { run }: StepRecord): SkillFacts {
+function entryOf({ skills }: GatewayContext, { run }: StepRecord): MenuEntry {
   const entry = skills.findTool(run.slug, run.version, run.tool);
   if (entry === undefined) throw new TypeError(`${run.slug}@${run.version} has no tool ${run.tool}.`);
-  const { listing, findings } = entry.skill;
+  return entry;
+}
+
+// What the model wrote: a name that the tool's schema declares is the skill's.
+function written({ run }: StepRecord, { menu }: MenuEntry): Json {
+  const declared = menu.inputSchema.properties;
+  return Object.entries(run.arguments).map(([key, value]) =>
+    Object.hasOwn(declared, key) ? value : [key, value],
+  );
+}
+
+function skillFacts({ skill: { listing, findings } }: MenuEntry): SkillFacts {
   const flag = findings.filter(({ severity }) => severity === 'flag').length;
   return Object.freeze({
     publisher: listing.publisher?.subject ?? null,

@@ -153,6 +153,14 @@ describe('taint', () => {
     expect(told[3]?.taint).toBe(false);
   });
 
+  test('a name that the tool’s schema declares is the skill’s, not the result’s', async () => {
+    const { h, told, call } = await listening();
+    h.mock.next({ result: { title: 'Of another page', shorten: true } });
+    await call();
+    await call({ title: 'something unrelated', shorten: true });
+    expect(told.map(({ taint }) => taint)).toEqual([false, false]);
+  });
+
   test('what another process of the session was answered is not known: everything is tainted', async () => {
     const { h, told, call } = await listening();
     await call();

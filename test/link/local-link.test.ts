@@ -135,6 +135,35 @@ describe('a Link', () => {
     await link.close();
   });
 
+  test('200 jobs at once wait for maxJobs places, and no project for all jobs of another', async () => {
+    let working = 0;
+    let most = 0;
+    const begun: unknown[] = [];
+    const { link } = setUp({ maxJobs: 3 }, async (run) => {
+      begun.push(run.input.title);
+      working += 1;
+      most = Math.max(most, working);
+      await new Promise(setImmediate);
+      working -= 1;
+      return untilKilled({ ...run, signal: AbortSignal.abort() });
+    });
+    const one = async (person: typeof ann, title: string) => {
+      const request = jobRequest({ args: { tool: 'slugify', entry: 'slugify.js', input: { title } } });
+      const requirements = { ...request.requirements, project_id: person.project };
+      const { job } = await link.submit({ ...request, requirements }, { person });
+      return (await link.follow(job.id, { person, budgetMs: 60_000 }))?.state;
+    };
+    const many = Array.from({ length: 195 }, () => one(ann, 'many'));
+    const few = Array.from({ length: 5 }, (_, nth) => one(elsewhere, `few ${nth}`));
+    expect(new Set(await Promise.all([...many, ...few]))).toEqual(new Set(['cancelled']));
+    expect({ begun: begun.length, most }).toEqual({ begun: 200, most: 3 });
+    // Each second place is theirs, in their own order, though all the others had asked before.
+    const places = Array.from({ length: 5 }, (_, nth) => begun.indexOf(`few ${nth}`));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places.at(-1)).toBeLessThan(3 + 2 * 5);
+    await link.close();
+  });
+
   test('200 jobs at once, all followed under one signal, queue and run without a warning', async () => {
     const warnings: Error[] = [];
     const hear = (warning: Error): void => void warnings.push(warning);

@@ -327,6 +327,35 @@ describe('before anything starts', () => {
     expect(scripted.runs).toEqual([]);
   });
 
+  test('a network that the probe withheld is what its jobs are told of; deny goes on', async () => {
+    const { sandbox } = scriptedSandbox();
+    const clock = createManualClock();
+    const withheld = 'A canary got out. Run: mend it';
+    const { link } = createLink({ owner: ann.subject, skills: 'on', clock }, async () => ({
+      ...sandbox,
+      withheld,
+    }));
+    link.provide([{ mediaId, sha256: codeHash, bytes: code }]);
+    const submit = async (change: Partial<JobRequest>) =>
+      (await link.submit(jobRequest(change), { person: ann })).job.id;
+    const out = await submit({ egress: 'public', ttl_ms: 1000 });
+    const far = await submit({
+      requirements: { ...jobRequest().requirements, trust: ['first-party'] },
+      ttl_ms: 1000,
+    });
+    const alone = await submit({});
+    expect((await link.follow(alone, { person: ann, budgetMs: 1000 }))?.state).toBe('succeeded');
+    await clock.advance(1000);
+    const expired = await link.get(out, { person: ann });
+    expect(expired).toMatchObject({
+      state: 'expired',
+      error: { code: 'run.job.unplaceable', detail: withheld },
+    });
+    expectContract('job', expired);
+    expect((await link.get(far, { person: ann })).error?.detail).toBe('No node offered to run the job.');
+    await link.close();
+  });
+
   test('the tree of a tool is restored from the names', async () => {
     const { finish, scripted } = setUp();
     const names = ['main.js', 'lib.text.js', 'a.b-c.d_e.js'];

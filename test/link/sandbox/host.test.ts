@@ -94,7 +94,7 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     expect(await eventually(() => processesWith(directory.path).length === 0)).toBe(true);
   });
 
-  it('needs no privilege', async () => {
+  it.each(nets)('needs no privilege (net %s)', async (net) => {
     await using directory = await makeDirectory();
     const command = [
       process.execPath,
@@ -103,6 +103,7 @@ describe.each(backends)('a host with the %s backend', (backend) => {
       directory.path,
       'main.js',
       'console.log(process.getuid())',
+      ...['1', '1', net],
     ];
     if (process.getuid?.() === 0) {
       chownSync(directory.path, 54_321, 54_321);

@@ -1,9 +1,9 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { randomHex } from '../../ids.ts';
 import type { Outside } from '../egress/outside.ts';
-import { listenOnFile } from '../egress/socket-file.ts';
+import { listenOnFile, type SocketFile } from '../egress/socket-file.ts';
 import { toolCommand } from './command.ts';
 import type { Ground } from './ground.ts';
 import { sandboxIds } from './host.ts';
@@ -73,20 +73,18 @@ export async function probeNetwork(ground: Ground): Promise<void> {
   const foreign = `${mark}.com`;
   // All but the last are refused before anybody is asked where they are.
   const refused = [
-    ...[
-      `${somewhere}:80`,
-      '2130706433:80',
-      'localhost:80',
-      `${host}.:80`,
-      `_${host}:80`,
-      `${host}:22`,
-      `${foreign}:80`,
-    ],
+    `${somewhere}:80`,
+    '2130706433:80',
+    'localhost:80',
+    `${host}.:80`,
+    `_${host}:80`,
+    `${host}:22`,
+    `${foreign}:80`,
     `${inner}:80`,
   ];
   const asked = new Set<string>();
   const harm = new Set<string>();
-  const canaries = await setOutCanaries(ground.base.path, mark, (name) => harm.add(name));
+  const canaries = hostCanaries((name) => harm.add(name));
   const page = createServer((socket) => {
     socket
       .on('error', () => undefined)
@@ -95,7 +93,7 @@ export async function probeNetwork(ground: Ground): Promise<void> {
         if (named !== host) harm.add('words for another host');
         socket.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n');
       });
-  });
+  }).unref();
   try {
     const port = Number(await listen(page, { host: '127.0.0.1', port: 0 }));
     const outside: Outside = {
@@ -110,7 +108,8 @@ export async function probeNetwork(ground: Ground): Promise<void> {
     };
     const run = probeRun('canary.js', canary, 'openvibe-only');
     const inside = toolCommand(ground.node, run);
-    const question = { ...canaries.places, host, other, refused };
+    const places = await canaries.setOut(ground.base.path, mark);
+    const question = { ...places, host, other, refused };
     await askCanary({ ...ground, outside }, { run, inside, question }, (said, keeper) => {
       const expected: Record<string, unknown> = {
         ...{ inner: true, tcp: 'EACCES', udp: 'EACCES', netlink: 'EACCES', abstract: false, path: false },
@@ -132,26 +131,27 @@ export async function probeNetwork(ground: Ground): Promise<void> {
 }
 
 // What the canary is to try to reach on the host.
-async function setOutCanaries(folder: string, abstract: string, touch: (name: string) => void) {
-  const server = (name: string) =>
+function hostCanaries(touch: (name: string) => void) {
+  const server = (name: string): Server =>
     createServer((socket) => {
       touch(name);
       socket.destroy();
-    });
-  const [tcp, named, onFile] = [server('tcp'), server('abstract'), server('path')];
-  const datagrams = createSocket('udp4', () => touch('udp'));
-  const port = await listen(tcp, { host: '127.0.0.1', port: 0 });
-  await listen(named, { path: `\0${abstract}` });
-  const file = await listenOnFile(onFile, folder, sandboxIds());
-  datagrams.bind(0, '127.0.0.1');
-  await once(datagrams, 'listening');
+    }).unref();
+  const [tcp, abstract, path] = [server('tcp'), server('abstract'), server('path')];
+  const udp = createSocket('udp4', () => touch('udp')).unref();
+  let file: SocketFile | undefined;
   return {
-    places: { tcp: port, udp: datagrams.address().port, abstract, path: file.path },
+    /** Where they are, by the names of the question. */
+    async setOut(folder: string, name: string) {
+      const port = await listen(tcp, { host: '127.0.0.1', port: 0 });
+      await listen(abstract, { path: `\0${name}` });
+      file = await listenOnFile(path, folder, sandboxIds());
+      await once(udp.bind(0, '127.0.0.1'), 'listening');
+      return { tcp: port, udp: udp.address().port, abstract: name, path: file.path };
+    },
     async close() {
-      tcp.close();
-      named.close();
-      datagrams.close();
-      await file.close();
+      for (const one of [tcp, abstract, udp]) one.close();
+      await file?.close();
     },
   };
 }

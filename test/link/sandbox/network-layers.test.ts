@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type * as AllowList from '../../../src/link/egress/allow-list.ts';
 import type * as Check from '../../../src/link/egress/check.ts';
@@ -5,6 +8,7 @@ import type * as HostName from '../../../src/link/egress/host-name.ts';
 import type * as PublicAddress from '../../../src/link/egress/public-address.ts';
 import type { Command } from '../../../src/link/sandbox/command.ts';
 import { openAdjustedSandbox } from '../../../src/link/sandbox/open.ts';
+import { type Architecture, seccompProgram } from '../../../src/link/sandbox/seccomp.ts';
 import type { Sandbox } from '../../../src/link/sandbox/types.ts';
 import { type Canaries, setOutCanaries } from '../../attack/canaries.ts';
 import { hostileRun, networkPrograms } from '../../attack/hostile.ts';
@@ -102,6 +106,31 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))(
     it('all on, are not withheld', async () => {
       expect(sandbox).toMatchObject({ nets: ['deny', 'openvibe-only', 'public'] });
       expect(sandbox.withheld).toBeUndefined();
+    });
+
+    // JavaScript makes sockets of few families; Perl, which every Debian has, of all: 40 is AF_VSOCK, 16 AF_NETLINK.
+    it('let no socket be made but unix ones, whatever the language', () => {
+      const filter = join(directory.path, 'filter');
+      writeFileSync(filter, seccompProgram(process.arch as Architecture, 'unix'));
+      const file = openSync(filter, 'r');
+      const asks = 'for (0..45) { print "$_ " if socket(S, $_, 1, 0) or $! != 13; }';
+      const args = [
+        '--ro-bind',
+        '/',
+        '/',
+        '--dev',
+        '/dev',
+        '--unshare-user',
+        '--seccomp',
+        '3',
+        '--',
+        'perl',
+        '-e',
+        asks,
+      ];
+      const { stdout, status } = spawnSync('bwrap', args, { stdio: ['ignore', 'pipe', 'inherit', file] });
+      closeSync(file);
+      expect({ status, families: String(stdout).trim() }).toEqual({ status: 0, families: '1' });
     });
 
     describe.each(networkLayers)('without $name', ({ off, noticed, held, lost = [] }) => {

@@ -53,15 +53,15 @@ export async function openAdjustedSandbox(
         const build = await builder(backend, node, base);
         const command = async (job: Job): Promise<Command> => adjust(await build(job));
         const alone: Ground = { node, base, nets: ['deny'], outside, command };
-        await probe(alone, backend);
         const warm = options.warm ?? 1;
-        // Side by side, and both done before anything is removed: only the second may throw.
+        // Side by side, and both done before anything is removed.
         const network = whyNoNetwork(alone, backend);
-        const holds = warm > 0 && holdsWarm(alone, backend).finally(() => network);
-        const ahead = (await holds) ? warm : 0;
+        const holds = await probe(alone, backend)
+          .then(() => warm > 0 && holdsWarm(alone, backend))
+          .finally(() => network);
         const withheld = await network;
         const ground: Ground = { ...alone, nets: withheld === undefined ? nets : ['deny'] };
-        return { ...sandbox(ground, backend, ahead), ...(withheld !== undefined && { withheld }) };
+        return { ...sandbox(ground, backend, holds ? warm : 0), ...(withheld !== undefined && { withheld }) };
       } catch (fault) {
         faults.push(fault);
       }
@@ -75,7 +75,7 @@ export async function openAdjustedSandbox(
   }
 }
 
-// A tool without network is held all the same.
+// A tool without network is held all the same, so this does not throw.
 async function whyNoNetwork(ground: Ground, backend: Backend): Promise<string | undefined> {
   if (backend !== 'bwrap') {
     return 'A tool with a network is held by bwrap alone, as it takes a filter of system calls.';

@@ -64,12 +64,14 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     expect(readdirSync(directory.path)).toEqual(['somebody-elses']);
   });
 
-  it('that is killed in the middle of 20 jobs, one of them warm, leaves nothing that runs', async () => {
+  const nets = backend === 'bwrap' ? ['deny', 'public'] : ['deny'];
+  it.each(nets)('that is killed in the middle of 20 jobs (net %s) leaves nothing that runs', async (net) => {
     await using directory = await makeDirectory();
     const hang = 'setInterval(() => {}, 1000)';
-    const host = spawn(process.execPath, [program, backend, directory.path, 'main.js', hang, '1', '20']);
+    const args = [program, backend, directory.path, 'main.js', hang, '1', '20', net];
+    const host = spawn(process.execPath, args);
     const below = () => processTree(host.pid ?? 0).slice(1);
-    // Some are at work, others are still being built.
+    // Some are at work, one of them warm where it may be; others are still being built.
     expect(await eventually(() => below().length > 24)).toBe(true);
     const born = below().map(({ pid }): [number, number | undefined] => [pid, startTime(pid)]);
     host.kill('SIGKILL');
@@ -78,6 +80,8 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     expect(await eventually(() => left().every(([pid]) => isZombie(pid)))).toBe(true);
     expect(await eventually(() => processesWith(directory.path).length === 0)).toBe(true);
 
+    // The folders of 20 jobs, and their way out where they had one.
+    expect(readdirSync(directory.path, { recursive: true }).length).toBeGreaterThan(40);
     await (await openSandbox({ backend, directory: directory.path })).close();
     expect(readdirSync(directory.path)).toEqual([]);
   });
@@ -90,7 +94,7 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     expect(await eventually(() => processesWith(directory.path).length === 0)).toBe(true);
   });
 
-  it('needs no privilege', async () => {
+  it.each(nets)('needs no privilege (net %s)', async (net) => {
     await using directory = await makeDirectory();
     const command = [
       process.execPath,
@@ -99,6 +103,7 @@ describe.each(backends)('a host with the %s backend', (backend) => {
       directory.path,
       'main.js',
       'console.log(process.getuid())',
+      ...['1', '1', net],
     ];
     if (process.getuid?.() === 0) {
       chownSync(directory.path, 54_321, 54_321);

@@ -176,8 +176,12 @@ describe('openSandbox', () => {
     await expect(openSandbox({ directory: join(folder, 'none') })).rejects.toMatchObject({
       code: 'option_invalid',
     });
+    const within = join(folder, 'own');
+    mkdirSync(within, { mode: 0o755 });
+    await expect(openSandbox({ directory: within })).rejects.toMatchObject({ code: 'option_invalid' });
     chmodSync(folder, 0o1777);
     await (await openSandbox({ directory: folder })).close();
+    await (await openSandbox({ directory: within })).close();
   });
 
   it('works in a folder with an odd name, under any umask', async () => {

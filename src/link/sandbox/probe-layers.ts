@@ -48,7 +48,7 @@ function readLayers(pid: number, backend: Backend): string[] {
     ['the limit on open files', limit('Max open files') === '64'],
     ['the limit on written files', limit('Max file size') === '0'],
     ['the limit on processes', backend !== 'util-linux' || limit('Max processes') === '64'],
-    ['the limit on core files', limit('Max core file size') === '0'],
+    ['the limit on core files', limit('Max core file size') === '1'],
   ];
   return layers.filter(([, holds]) => !holds).map(([name]) => name);
 }

@@ -185,7 +185,7 @@ describe('openSandbox', () => {
   });
 
   it('works in a folder with an odd name, under any umask', async () => {
-    const folder = join(directory.path, 'a b\\040#é');
+    const folder = join(directory.path, 'a b\\040#é\u3000\u00a0');
     mkdirSync(folder, { mode: 0o755 });
     const umask = process.umask(0o077);
     try {

@@ -89,6 +89,24 @@ describe('the bytes of a request', () => {
   });
 });
 
+it('a body without end is cut off after its answer', async () => {
+  const socket = enter();
+  let answer = '';
+  socket.on('data', (data: Buffer) => {
+    answer += data;
+  });
+  socket.write(message(post, [host(), json, 'Transfer-Encoding: chunked']));
+  const chunk = `10000\r\n${'a'.repeat(65_536)}\r\n`;
+  const flood = (): void => {
+    while (!socket.destroyed && socket.write(chunk));
+    if (!socket.destroyed) socket.once('drain', flood);
+  };
+  flood();
+  await new Promise((resolve) => socket.once('close', resolve));
+  expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  expect(socket.bytesWritten).toBeLessThan(64 << 20);
+});
+
 describe('the streams of a job', () => {
   it('are 64 at once, also for who never reads, and free again when he goes', async () => {
     const { job } = await run.link.submit(jobRequest(), { person: ann });

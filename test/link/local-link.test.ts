@@ -290,6 +290,19 @@ describe('before anything starts', () => {
     }
   });
 
+  test.each([
+    ['an object that claims a small size and has a great length', { byteLength: 5, length: 3_000_000_000 }],
+    ['a list', [...code]],
+    ['a text', new TextDecoder().decode(code)],
+    ['null', null],
+  ])('%s in place of bytes ends the job, and nothing of it is copied', async (_name, answer) => {
+    const { finish, scripted } = setUp({ media: async () => answer as unknown as Uint8Array });
+    const inputs = [{ name: 'slugify.js', media_id: mediaId, sha256: '0'.repeat(64) }];
+    const detail = 'inputs: one could not be fetched by this Link.';
+    expect(await finish({ inputs })).toMatchObject({ ...refusedJob, error: { detail } });
+    expect(scripted.runs).toEqual([]);
+  });
+
   test('a file over 64 KiB ends the job', async () => {
     const big = new Uint8Array(65_537);
     const { finish, scripted } = setUp({ media: async () => big });

@@ -1,12 +1,24 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomHex } from '../../../src/ids.ts';
-import { mapHasId, nobody } from '../../../src/link/sandbox/host.ts';
+import { findProgram, mapHasId, nobody } from '../../../src/link/sandbox/host.ts';
 import { openSandbox } from '../../../src/link/sandbox/open.ts';
 import { processTree, startTime } from '../../../src/link/sandbox/process-tree.ts';
 import { backends, eventually, makeDirectory, processesWith } from './help.ts';
@@ -114,6 +126,48 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     const { stdout } = await promisify(execFile)(file, args, { cwd: '/' });
     expect(JSON.parse(stdout)).toMatchObject({ kind: 'exited', value: 65_534, stderr: '' });
     expect(readdirSync(directory.path)).toEqual([]);
+  });
+});
+
+// As in Docker: every process is under a filter already, and that must not pass for the sandbox's own.
+describe.each(backends.filter((backend) => backend === 'bwrap'))('a host under a filter', (backend) => {
+  const ours = findProgram('bwrap') ?? '';
+  const less = `#!/bin/sh
+for word; do shift; case "$word" in --seccomp|3) ;; *) set -- "$@" "$word";; esac; done
+exec ${ours} "$@"
+`;
+  it.each([
+    ['takes a bwrap that adds its own', `#!/bin/sh\nexec ${ours} "$@"\n`, /"value":1/],
+    ['refuses one that adds none', less, /it lacks the seccomp filter/],
+  ])('%s', async (_, script, said) => {
+    await using directory = await makeDirectory();
+    await using programs = await makeDirectory();
+    writeFileSync(join(programs.path, 'bwrap'), script, { mode: 0o755 });
+    const allowAll = join(programs.path, 'allow-all.bpf');
+    writeFileSync(allowAll, Buffer.from([6, 0, 0, 0, 0, 0, 0xff, 0x7f]));
+    const filter = openSync(allowAll, 'r');
+    const root = process.getuid?.() === 0 ? ['--cap-add', 'ALL'] : [];
+    const host = [process.execPath, program, backend, directory.path, 'main.js', 'console.log(1)', '0'];
+    const words = [
+      '--bind',
+      '/',
+      '/',
+      '--dev-bind',
+      '/dev',
+      '/dev',
+      ...root,
+      '--seccomp',
+      '3',
+      '--',
+      ...host,
+    ];
+    const child = spawn(ours, words, {
+      stdio: ['ignore', 'pipe', 'pipe', filter],
+      env: { ...process.env, PATH: `${programs.path}:${process.env.PATH}` },
+    });
+    const told = await Promise.all([text(child.stdout as Readable), text(child.stderr as Readable)]);
+    closeSync(filter);
+    expect(told.join('')).toMatch(said);
   });
 });
 

@@ -76,7 +76,8 @@ const everywhere: readonly Layer[] = [
   },
   {
     name: 'the limit on core files',
-    off: limitTo('core', '1000000'),
+    // 0 would not keep a crash from a program that cores are piped to.
+    off: limitTo('core', '0'),
     noticed: /core files/,
     held: ['exit-abort', 'exit-selfkill'],
   },

@@ -30,10 +30,14 @@ export function processTree(pid: number): ProcessSample[] {
   return found;
 }
 
+// Each is a file to read, and native code that broke out of Node could have thousands; none of them can fork.
+const maxThreads = 256;
+
 /** The processes that a process has started, by any of its threads. */
 export function childrenOf(pid: number): number[] {
   try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    const threads = readdirSync(`/proc/${pid}/task`).slice(0, maxThreads);
+    return threads.flatMap((thread) =>
       (read(`/proc/${pid}/task/${thread}/children`) ?? '').split(' ').filter(Boolean).map(Number),
     );
   } catch {

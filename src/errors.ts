@@ -9,6 +9,8 @@ export type ErrorCode =
   | 'step_expired'
   | 'step_digest_mismatch'
   | 'always_not_allowed'
+  | 'arguments_invalid'
+  | 'edit_refused'
   | 'decision_not_allowed'
   | 'widening_refused'
   | 'store_conflict'

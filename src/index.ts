@@ -1,7 +1,11 @@
 export {
   AlwaysNotAllowed,
+  type Approval,
   type Approver,
+  ArgumentsInvalid,
   type Decision,
+  type Denial,
+  EditRefused,
   StepAlreadyDecided,
   StepNotFound,
 } from './approval/decision.ts';
@@ -10,7 +14,7 @@ export { type ApprovalRequest, describeApproval } from './approval/request.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type ErrorCode, type ErrorDetails, isSkillRunError, SkillRunError } from './errors.ts';
 export type { ListenerFault, Subscription } from './events.ts';
-export type { Approvals, DecisionResult, Grants } from './gateway/approvals.ts';
+export type { Approvals, ApproveOptions, DecisionResult, Grants } from './gateway/approvals.ts';
 export type { GatewayEvents } from './gateway/events.ts';
 export { type CallOptions, createSkillGateway, type SkillGateway } from './gateway/gateway.ts';
 export { type ModelTextOptions, modelText } from './gateway/model-text.ts';

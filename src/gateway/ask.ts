@@ -1,6 +1,6 @@
 import { isDecision } from '../approval/decision.ts';
 import { approvalRequest } from '../approval/request.ts';
-import { isSkillRunError } from '../errors.ts';
+import { type ErrorCode, isSkillRunError } from '../errors.ts';
 import { planPlacement } from '../run/place.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { GatewayContext } from './context.ts';
@@ -8,6 +8,12 @@ import { applyDecision, cancelStep } from './decide.ts';
 import { runContext } from './move.ts';
 import { load } from './record.ts';
 
+// What an approver may have said that cannot be done: asked again, it would say it again.
+const undecidable: ReadonlySet<ErrorCode> = new Set([
+  'always_not_allowed',
+  'arguments_invalid',
+  'edit_refused',
+]);
 const notKnown = 'not known now: the machines could not be looked up';
 
 /** A step as the person has to see it, with where it would run now. */
@@ -97,7 +103,7 @@ async function answer(
     await applyDecision(context, current, decision);
   } catch (error) {
     if (isSkillRunError(error, 'step_already_decided') || isSkillRunError(error, 'step_expired')) return;
-    if (!isSkillRunError(error, 'always_not_allowed')) throw error;
+    if (!isSkillRunError(error) || !undecidable.has(error.code)) throw error;
     await cancelStep(
       context,
       current,

@@ -7,6 +7,7 @@ import { digestOf } from '../step/digest.ts';
 import type { StepDecision, StepRecord } from '../step/record.ts';
 import { type Grant, grantKeyOf, grantScopeOf } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
+import { type Edit, readEdit } from './edit.ts';
 import { audit, finish, save, tellDecided } from './record.ts';
 
 const maxReason = 500;
@@ -21,7 +22,9 @@ export interface Decided {
 /**
  * Applies a person's decision to a pending step, once.
  *
- * @throws {@link StepAlreadyDecided}, {@link AlwaysNotAllowed}, `step_expired`, `step_digest_mismatch`
+ * @param digest what was shown to the person, of before an edit
+ * @throws {@link StepAlreadyDecided}, {@link AlwaysNotAllowed}, `step_expired`, `step_digest_mismatch`,
+ *   `arguments_invalid`, `edit_refused`
  */
 export async function applyDecision(
   context: GatewayContext,
@@ -44,9 +47,15 @@ export async function applyDecision(
   }
   const always = decision.decision === 'approve' && decision.always === true;
   if (always && !step.canAlways) throw new AlwaysNotAllowed(step);
+  const edit =
+    decision.decision === 'approve' && decision.arguments !== undefined
+      ? await readEdit(context, step, decision.arguments)
+      : undefined;
+  // What policy forbids of the step as it will run, it forbids.
+  if (always && edit?.ruling.effect === 'ask' && !edit.ruling.canAlways) throw new AlwaysNotAllowed(step);
   const decided =
     decision.decision === 'approve'
-      ? await approve(context, step, decision.reason)
+      ? await approve(context, step, decision.reason, edit)
       : await deny(context, step, decision.reason);
   if (decided === undefined) {
     throw new StepAlreadyDecided((await context.store.steps.get(step.id)) ?? step);
@@ -66,12 +75,16 @@ function personDecision(
 async function approve(
   context: GatewayContext,
   step: StepRecord,
-  reason?: string,
+  reason: string | undefined,
+  edit: Edit | undefined,
 ): Promise<StepRecord | undefined> {
-  await audit(context, 'approve', step, { by: context.person.subject });
+  const by = context.person.subject;
+  if (edit !== undefined) await audit(context, 'edit', step, { by, status: edit.change.digest });
+  await audit(context, 'approve', { ...step, ...edit?.change }, { by });
   const decided = await save(context, step, {
     state: 'approved',
     decision: personDecision(context, 'approve', reason),
+    ...edit?.change,
   });
   if (decided === undefined) await audit(context, 'conflict', step);
   else tellDecided(context, decided);

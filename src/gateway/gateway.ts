@@ -11,7 +11,7 @@ import { createDrives, type Drives } from './drive.ts';
 import type { GatewayEvents } from './events.ts';
 import { openStep } from './open.ts';
 import { type GatewayOptions, readOptions } from './options.ts';
-import { type CallRef, type Outcome, summaryOf } from './outcome.ts';
+import { type CallRef, editedOf, type Outcome, summaryOf } from './outcome.ts';
 import { load } from './record.ts';
 import { type ModelCall, type Resolved, resolve } from './resolve.ts';
 
@@ -175,7 +175,7 @@ async function faultOf(
   }
   // Only the record as it is now says that nothing was sent.
   const now = await load(context, step.id).catch(() => undefined);
-  const known = { ...base, step: summaryOf(now ?? step), ...jobOf(now ?? step) };
+  const known = { ...base, step: summaryOf(now ?? step), ...jobOf(now ?? step), ...editedOf(now ?? step) };
   const message = `The step ${step.id} could not go on, for a fault on the host's side.`;
   return now?.attempts.length === 0
     ? {

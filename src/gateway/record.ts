@@ -4,7 +4,7 @@ import { newId } from '../ids.ts';
 import { utf8 } from '../skill/sha256.ts';
 import type { StepEnd } from '../step/end.ts';
 import type { StepRecord, StepState } from '../step/record.ts';
-import { advance } from '../step/transitions.ts';
+import { advance, type StepChange } from '../step/transitions.ts';
 import { type AuditEvent, type AuditFacts, chainEntry } from '../store/audit.ts';
 import type { GatewayContext } from './context.ts';
 import { summaryOf } from './outcome.ts';
@@ -47,13 +47,11 @@ export async function load(context: GatewayContext, id: string): Promise<StepRec
   return step?.owner.subject === subject && step.owner.project === project ? step : undefined;
 }
 
-type Change = Parameters<typeof advance>[1];
-
 /** Stores the next revision of a step; `undefined` when another process was first. */
 export async function save(
   context: GatewayContext,
   step: StepRecord,
-  change: Change,
+  change: StepChange,
 ): Promise<StepRecord | undefined> {
   const next = advance(step, change);
   if (!(await context.store.steps.update(next))) return undefined;

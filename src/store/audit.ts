@@ -7,6 +7,7 @@ import { sha256 } from '../skill/sha256.ts';
  */
 export type AuditEvent =
   | 'ask'
+  | 'edit'
   | 'approve'
   | 'deny'
   | 'refuse'

@@ -1,3 +1,4 @@
+export type { Allowance, AllowancePeriod } from './approval/allowance.ts';
 export {
   AlwaysNotAllowed,
   type Approval,

@@ -10,6 +10,7 @@ import type { StepAttempt, StepRecord } from '../step/record.ts';
 import { isStepEnd } from '../step/transitions.ts';
 import type { GatewayContext } from './context.ts';
 import { cancelStep } from './decide.ts';
+import { holdAllowance } from './hold.ts';
 import { followJob, takeBack } from './job.ts';
 import {
   closed,
@@ -56,13 +57,16 @@ export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | un
   }
 }
 
-async function nextAttempt(move: Move, step: StepRecord): Promise<undefined> {
+async function nextAttempt(move: Move, found: StepRecord): Promise<undefined> {
   const { context, holder } = move;
-  const { target, failures } = await untried(context, step);
-  if (isCancelled(move, step)) {
-    await cancelStep(context, step, 'cancelled', 'Cancelled before any node had it. Nothing ran.');
+  const { target, failures } = await untried(context, found);
+  if (isCancelled(move, found)) {
+    await cancelStep(context, found, 'cancelled', 'Cancelled before any node had it. Nothing ran.');
     return;
   }
+  const held = await holdAllowance(context, found);
+  if (held === undefined) return;
+  const { step, exhausted } = held;
   // The last look before the submit: after it nothing is awaited but the record that it is made.
   const fallen = await findFallen(context, step);
   if (fallen !== undefined) {
@@ -71,6 +75,11 @@ async function nextAttempt(move: Move, step: StepRecord): Promise<undefined> {
   }
   if (target === undefined) {
     await finish(context, step, 'ended', nowhere(step, failures));
+    return;
+  }
+  if (exhausted !== undefined) {
+    const end = { status: 'allowance_exhausted', executed: false, code: 'allowance' } as const;
+    await finish(context, step, 'ended', { ...end, message: exhausted }, 'refuse');
     return;
   }
   const key = idempotencyKey(step.id, step.attempts.length + 1);

@@ -1,3 +1,4 @@
+import { type Allowance, allowancePeriods } from '../approval/allowance.ts';
 import type { Approver } from '../approval/decision.ts';
 import type { Policy } from '../approval/policy.ts';
 import type { ApprovalRequest } from '../approval/request.ts';
@@ -32,8 +33,11 @@ export interface Narrowing {
 export interface GatewayOptions {
   /** Whom every job is submitted as: `usr_<ULID>` and `prj_<ULID>`. */
   person: Person;
-  /** The agent that calls: `agt_<ULID>`, and what it may do on its own (default `ask`). */
-  agent?: { id: string; level?: AgentLevel };
+  /**
+   * The agent that calls: `agt_<ULID>`, what it may do on its own (default `ask`), and whether it works with no
+   * person present (default `false`).
+   */
+  agent?: { id: string; level?: AgentLevel; alone?: boolean };
   /** The scope of replays, such as a conversation's id: 1 to 200 characters. Default: a fresh one. */
   session?: string;
   /** From `verifySkills`; shared by any number of gateways. */
@@ -44,6 +48,12 @@ export interface GatewayOptions {
   approver?: Approver<ApprovalRequest>;
   /** The host's rules over steps. Default: every step is asked for. */
   policy?: Policy;
+  /**
+   * How many metered seconds the agent may run in each calendar period (UTC) while it is alone: the worst case
+   * of a run is held before its submit, and what it spent is counted in the period in which that was. It is
+   * shared by all gateways of this person, project and agent over one store. Default: no ceiling.
+   */
+  allowance?: Allowance;
   /** Where steps, grants and the audit live. Default: memory. */
   store?: StorePort;
   /** Default: the machine's clock. */
@@ -67,6 +77,9 @@ export interface Settings {
   readonly person: Person;
   readonly agent: string | null;
   readonly level: AgentLevel;
+  /** Whether the agent works with no person present. */
+  readonly alone: boolean;
+  readonly allowance: Allowance | undefined;
   readonly session: string;
   readonly skills: SkillSet;
   readonly services: readonly RunService[];
@@ -88,6 +101,10 @@ export function readOptions(options: GatewayOptions): Settings {
   const level = agent?.level ?? 'ask';
   if (!['observe', 'ask', 'auto'].includes(level)) {
     throw invalidOption('agent.level', 'must be "observe", "ask" or "auto"', 'Leave it out for "ask".');
+  }
+  const alone = agent?.alone ?? false;
+  if (typeof alone !== 'boolean') {
+    throw invalidOption('agent.alone', 'must be a boolean', 'Leave it out for a present person.');
   }
   if (session !== undefined && (typeof session !== 'string' || session.length < 1 || session.length > 200)) {
     throw invalidOption('session', 'must be a text of 1 to 200 characters', 'Leave it out for a fresh one.');
@@ -113,6 +130,8 @@ export function readOptions(options: GatewayOptions): Settings {
     }),
     agent: agent === undefined ? null : requireId('agt', agent.id, 'agent.id'),
     level,
+    alone,
+    allowance: readAllowance(options),
     session: session ?? `session-${randomHex(16)}`,
     skills: options.skills,
     services,
@@ -132,4 +151,20 @@ export function readOptions(options: GatewayOptions): Settings {
     placementWaitMs: requireWhole('placementWaitMs', options.placementWaitMs ?? 10_000, 0, 120_000),
     leaseMs: requireWhole('leaseMs', options.leaseMs ?? 30_000, 1000, 600_000),
   });
+}
+
+function readAllowance({ allowance, agent }: GatewayOptions): Allowance | undefined {
+  if (allowance === undefined) return undefined;
+  if (agent === undefined) {
+    throw invalidOption('allowance', 'is of an agent, and there is none', 'Pass `agent` with its id.');
+  }
+  const { seconds, period } = allowance ?? {};
+  if (!allowancePeriods.includes(period)) {
+    throw invalidOption(
+      'allowance.period',
+      `must be one of ${allowancePeriods.join(', ')}`,
+      'Pass one of them.',
+    );
+  }
+  return Object.freeze({ seconds: requireWhole('allowance.seconds', seconds, 1, 1_000_000_000), period });
 }

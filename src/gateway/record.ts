@@ -1,15 +1,14 @@
 import { isoTime } from '../clock.ts';
-import { SkillRunError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { utf8 } from '../skill/sha256.ts';
 import type { StepEnd } from '../step/end.ts';
 import type { StepRecord, StepState } from '../step/record.ts';
 import { advance, type StepChange } from '../step/transitions.ts';
 import { type AuditEvent, type AuditFacts, chainEntry } from '../store/audit.ts';
+import { settleHold } from './allowance.ts';
+import { compareAndSet } from './compare-and-set.ts';
 import type { GatewayContext } from './context.ts';
 import { summaryOf } from './outcome.ts';
-
-const maxTries = 1000;
 
 /** Appends one entry to the person's chain. It rejects when the store fails: then the act must not happen. */
 export async function audit(
@@ -31,12 +30,9 @@ export async function audit(
     status: facts.status ?? null,
   };
   const id = newId('aud', clock.now());
-  for (let tries = 0; tries < maxTries; tries += 1) {
+  await compareAndSet('The audit chain', async () => {
     const head = await store.audit.head(scope);
-    if (await store.audit.append(scope, await chainEntry(scope, head, id, entry))) return;
-  }
-  throw new SkillRunError('store_conflict', 'The audit chain changed too often to append to it.', {
-    retryable: true,
+    return (await store.audit.append(scope, await chainEntry(scope, head, id, entry))) || undefined;
   });
 }
 
@@ -81,6 +77,10 @@ export async function finish(
     await audit(context, 'conflict', step);
     return undefined;
   }
+  // The end is stored: what fails here stays held until the next step without room looks after it.
+  await settleHold(context, ended).catch((error: unknown) => {
+    context.events.emit('fault', { step: ended.id, error });
+  });
   // A denial is the one end that is also a decision.
   if (state === 'denied') tellDecided(context, ended);
   context.events.emit('step-finished', {

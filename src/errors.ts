@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'job_not_found'
   | 'link_unavailable'
   | 'media_unavailable'
+  | 'registry_unavailable'
   | 'aborted'
   | 'closed';
 

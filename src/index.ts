@@ -32,6 +32,7 @@ export type {
   StepSummary,
   UnknownTool,
 } from './gateway/outcome.ts';
+export type { RegistryDown, RegistryPort } from './gateway/registry-port.ts';
 export type { ModelCall } from './gateway/resolve.ts';
 export type { Guidance, GuidanceEntry } from './menu/guidance.ts';
 export type { InputSchema } from './menu/input-schema.ts';

@@ -29,6 +29,8 @@ import { audit, finish, load, save } from './record.ts';
 import { fall, findFallen } from './stand.ts';
 
 const maxDetail = 1024;
+const unsure =
+  'A submit was never answered, and the registry does not answer now: it was not sent again. It can be resumed.';
 
 /** The next thing to do for a claimed step. `undefined`: the step has changed, look again. */
 export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | undefined> {
@@ -122,7 +124,10 @@ async function submit(
     await finish(context, step, 'ended', cancelledUnanswered(first), 'cancel');
     return undefined;
   }
-  if (!first && (await findFallen(context, step)) !== undefined) {
+  const fallen = first ? undefined : await findFallen(context, step);
+  // What is only not known now may be known later: the step can be resumed.
+  if (fallen?.why === 'registry-down') return { kind: 'unknown', code: fallen.code, message: unsure };
+  if (fallen !== undefined) {
     await finish(context, step, 'ended', notSentAgain);
     return undefined;
   }

@@ -13,6 +13,7 @@ import type { JsonObject } from '../skill/json.ts';
 import type { AgentLevel } from '../step/record.ts';
 import { createMemoryStore } from '../store/memory.ts';
 import type { StorePort } from '../store/port.ts';
+import { type RegistryDown, type RegistryPort, registryDowns } from './registry-port.ts';
 
 /** A tool as the host's hooks see it. */
 export interface ToolRef {
@@ -54,6 +55,15 @@ export interface GatewayOptions {
    * shared by all gateways of this person, project and agent over one store. Default: no ceiling.
    */
   allowance?: Allowance;
+  /**
+   * Asked again for a skill's listing before a submit, so that a skill which is retired or failed after it was
+   * installed stops. Pass one object to all gateways: they share its answers. Default: none is asked.
+   */
+  registry?: RegistryPort;
+  /** Milliseconds after which a listing is asked for again. Default 300000, at most 86400000. */
+  listingMaxAgeMs?: number;
+  /** What a registry that does not answer means. Default `no-net-for-a-day`. */
+  registryDown?: RegistryDown;
   /** Where steps, grants and the audit live. Default: memory. */
   store?: StorePort;
   /** Default: the machine's clock. */
@@ -85,6 +95,9 @@ export interface Settings {
   readonly services: readonly RunService[];
   readonly approver: Approver<ApprovalRequest> | undefined;
   readonly policy: Policy | undefined;
+  readonly registry: RegistryPort | undefined;
+  readonly listingMaxAgeMs: number;
+  readonly registryDown: RegistryDown;
   readonly store: StorePort;
   readonly clock: Clock;
   readonly transformArguments: GatewayOptions['transformArguments'];
@@ -137,6 +150,7 @@ export function readOptions(options: GatewayOptions): Settings {
     services,
     approver: options.approver,
     policy: options.policy,
+    ...readRegistry(options),
     store: options.store ?? createMemoryStore(),
     clock: options.clock ?? systemClock,
     transformArguments: options.transformArguments,
@@ -167,4 +181,21 @@ function readAllowance({ allowance, agent }: GatewayOptions): Allowance | undefi
     );
   }
   return Object.freeze({ seconds: requireWhole('allowance.seconds', seconds, 1, 1_000_000_000), period });
+}
+
+function readRegistry(
+  options: GatewayOptions,
+): Pick<Settings, 'registry' | 'listingMaxAgeMs' | 'registryDown'> {
+  const { registry, listingMaxAgeMs = 300_000, registryDown = 'no-net-for-a-day' } = options;
+  if (registry !== undefined && typeof registry?.listing !== 'function') {
+    throw invalidOption('registry', 'must have a function `listing`', 'Leave it out where there is none.');
+  }
+  if (!registryDowns.includes(registryDown)) {
+    throw invalidOption('registryDown', `must be one of ${registryDowns.join(', ')}`, 'Pass one of them.');
+  }
+  return {
+    registry,
+    listingMaxAgeMs: requireWhole('listingMaxAgeMs', listingMaxAgeMs, 0, 86_400_000),
+    registryDown,
+  };
 }

@@ -1,7 +1,8 @@
 import type { StepRecord, StepState } from './record.ts';
 
 const next: Readonly<Record<StepState, readonly StepState[]>> = {
-  pending: ['approved', 'denied', 'expired', 'cancelled', 'superseded', 'refused'],
+  // `ended` where it waits between two tiers: something of it was at a Run.
+  pending: ['approved', 'denied', 'expired', 'cancelled', 'superseded', 'refused', 'ended'],
   // Back to pending, from here or between two tiers, when the grant that approved it was revoked.
   approved: ['submitting', 'pending', 'expired', 'cancelled', 'superseded', 'refused', 'ended'],
   submitting: ['submitted', 'pending', 'ended', 'cancelled', 'expired'],

@@ -1,5 +1,5 @@
-import { isDecision } from '../approval/decision.ts';
-import { approvalRequest } from '../approval/request.ts';
+import { type Approver, isDecision } from '../approval/decision.ts';
+import { type ApprovalRequest, approvalRequest } from '../approval/request.ts';
 import { type ErrorCode, isSkillRunError } from '../errors.ts';
 import { planPlacement } from '../run/place.ts';
 import type { StepRecord } from '../step/record.ts';
@@ -53,7 +53,7 @@ async function whereInWords(context: GatewayContext, step: StepRecord): Promise<
 export async function ask(
   context: GatewayContext,
   step: StepRecord,
-  approver: NonNullable<GatewayContext['approver']>,
+  approver: Approver<ApprovalRequest>,
   cancelled: AbortSignal,
 ): Promise<void> {
   const over = new AbortController();
@@ -78,7 +78,7 @@ export async function ask(
 async function answer(
   context: GatewayContext,
   step: StepRecord,
-  approver: NonNullable<GatewayContext['approver']>,
+  approver: Approver<ApprovalRequest>,
   over: AbortSignal,
 ): Promise<void> {
   let decision: unknown;

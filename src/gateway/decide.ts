@@ -143,6 +143,25 @@ export function expire(context: GatewayContext, step: StepRecord): Promise<StepR
   return finish(context, step, state, { status: 'expired', executed: false, message }, 'expire');
 }
 
+/** Ends a pending step where there is nobody to ask, ever; else the step as it is. */
+export async function unlessNobody(context: GatewayContext, step: StepRecord): Promise<StepRecord> {
+  if (context.approver !== 'none' || step.state !== 'pending') return step;
+  const message = 'The person would have to decide, and there is nobody to ask. Nothing ran.';
+  return (await cancelStep(context, step, 'no_approver', message)) ?? step;
+}
+
+/** Ends the pending steps of this agent in this session: the person went on without deciding. */
+export async function supersede(context: GatewayContext): Promise<void> {
+  const { store, scope, session, agent } = context;
+  for (const step of await store.steps.open(scope)) {
+    if (step.state !== 'pending' || step.session !== session || step.owner.agent !== agent) continue;
+    if (await expireIfDue(context, step)) continue;
+    const message = 'The person went on without deciding, so it is no longer asked for. Nothing ran.';
+    const state = step.attempts.length === 0 ? 'superseded' : 'ended';
+    await finish(context, step, state, { status: 'superseded', executed: false, message }, 'cancel');
+  }
+}
+
 /** Ends a step of which nothing is submitted. */
 export function cancelStep(
   context: GatewayContext,

@@ -7,6 +7,7 @@ import type { StepRecord } from '../step/record.ts';
 import { jobOf, outcomeOf } from './answer.ts';
 import { type Approvals, createApprovals, createGrants, find, type Grants } from './approvals.ts';
 import { createContext, type GatewayContext, requireOpen } from './context.ts';
+import { supersede, unlessNobody } from './decide.ts';
 import { createDrives, type Drives } from './drive.ts';
 import type { GatewayEvents } from './events.ts';
 import { openStep } from './open.ts';
@@ -37,8 +38,11 @@ export interface SkillGateway extends AsyncDisposable {
   resume(stepId: string, options?: Pick<CallOptions, 'signal'>): Promise<Outcome>;
   /** Resumes every step of this person that is decided and has not ended. */
   resumeAll(): Promise<Outcome[]>;
-  /** The person spoke: call ids start afresh. */
-  newTurn(): void;
+  /**
+   * The person spoke: call ids start afresh at once. With `supersede` the steps of this session and agent that
+   * still wait for a decision end as `superseded`, which settles when all have: a late approval of one is refused.
+   */
+  newTurn(options?: { supersede?: boolean }): Promise<void>;
   /** Listens; a listener that throws starves nobody and is told of as `listener-error`. */
   on<Name extends keyof GatewayEvents>(
     name: Name,
@@ -95,8 +99,11 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
       const decided = open.filter((step) => step.state !== 'pending');
       return Promise.all(decided.map((step) => resumeStep(step)));
     },
-    newTurn() {
+    async newTurn({ supersede: ends = false } = {}) {
       turns += 1;
+      if (!ends) return;
+      requireOpen(context);
+      await supersede(context);
     },
     on: (name, listener) => context.events.on(name, listener),
     events: (name) => context.events.iterate(name, closer.signal),
@@ -130,7 +137,8 @@ async function begin(
 ): Promise<Begun> {
   if (!resolved.ok) return { call, outcome: resolved.outcome };
   try {
-    return { call, step: await openStep(context, call, hasId, turn, resolved.run) };
+    const step = await openStep(context, call, hasId, turn, resolved.run);
+    return { call, step: await unlessNobody(context, step) };
   } catch (error) {
     return { call, outcome: await faultOf(context, call, undefined, error) };
   }

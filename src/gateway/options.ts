@@ -45,8 +45,11 @@ export interface GatewayOptions {
   skills: SkillSet;
   /** Where jobs run: a Run, a local Link, or several, tried in order. */
   run: RunService | readonly RunService[];
-  /** Asks the person and waits. Without one, `call` answers `awaiting_approval` at once. */
-  approver?: Approver<ApprovalRequest>;
+  /**
+   * Asks the person and waits. Without one, `call` answers `awaiting_approval` at once. `'none'`: there is nobody
+   * to ask, now or later, as in a job that runs by night; what would be asked ends as `no_approver` at once.
+   */
+  approver?: Approver<ApprovalRequest> | 'none';
   /** The host's rules over steps. Default: every step is asked for. */
   policy?: Policy;
   /**
@@ -93,7 +96,7 @@ export interface Settings {
   readonly session: string;
   readonly skills: SkillSet;
   readonly services: readonly RunService[];
-  readonly approver: Approver<ApprovalRequest> | undefined;
+  readonly approver: Approver<ApprovalRequest> | 'none' | undefined;
   readonly policy: Policy | undefined;
   readonly registry: RegistryPort | undefined;
   readonly listingMaxAgeMs: number;
@@ -114,6 +117,10 @@ export function readOptions(options: GatewayOptions): Settings {
   const level = agent?.level ?? 'ask';
   if (!['observe', 'ask', 'auto'].includes(level)) {
     throw invalidOption('agent.level', 'must be "observe", "ask" or "auto"', 'Leave it out for "ask".');
+  }
+  const { approver } = options;
+  if (approver !== undefined && approver !== 'none' && typeof approver !== 'function') {
+    throw invalidOption('approver', 'must be a function or "none"', 'Leave it out to decide later.');
   }
   const alone = agent?.alone ?? false;
   if (typeof alone !== 'boolean') {
@@ -148,7 +155,7 @@ export function readOptions(options: GatewayOptions): Settings {
     session: session ?? `session-${randomHex(16)}`,
     skills: options.skills,
     services,
-    approver: options.approver,
+    approver,
     policy: options.policy,
     ...readRegistry(options),
     store: options.store ?? createMemoryStore(),

@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'widening_refused'
   | 'store_conflict'
   | 'snapshot_invalid'
+  | 'audit_invalid'
   | 'run_problem'
   | 'run_unreachable'
   | 'run_answer_invalid'

@@ -16,10 +16,11 @@ export { type Clock, systemClock } from './clock.ts';
 export { type ErrorCode, type ErrorDetails, isSkillRunError, SkillRunError } from './errors.ts';
 export type { ListenerFault, Subscription } from './events.ts';
 export type { Approvals, ApproveOptions, DecisionResult, Grants } from './gateway/approvals.ts';
+export type { AuditLog } from './gateway/audit-log.ts';
 export type { GatewayEvents } from './gateway/events.ts';
 export { type CallOptions, createSkillGateway, type SkillGateway } from './gateway/gateway.ts';
 export { type ModelTextOptions, modelText } from './gateway/model-text.ts';
-export type { GatewayOptions, Narrowing, ToolRef } from './gateway/options.ts';
+export type { AuditSink, GatewayOptions, Narrowing, ToolRef } from './gateway/options.ts';
 export type {
   AwaitingApproval,
   CallRef,
@@ -143,6 +144,7 @@ export type {
 } from './step/record.ts';
 export type { AllowanceRecord } from './store/allowance.ts';
 export type { AuditEntry, AuditEvent, AuditFacts, AuditScope } from './store/audit.ts';
+export { parseAuditLine } from './store/audit-line.ts';
 export type { Grant, GrantScope } from './store/grant.ts';
 export { createMemoryStore, type MemoryStore } from './store/memory.ts';
 export type {
@@ -155,3 +157,10 @@ export type {
   StorePort,
   StoreScope,
 } from './store/port.ts';
+export {
+  type AuditFault,
+  type AuditHead,
+  type AuditVerdict,
+  type VerifyAuditOptions,
+  verifyAudit,
+} from './store/verify-audit.ts';

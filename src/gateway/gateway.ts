@@ -6,6 +6,7 @@ import { utf8 } from '../skill/sha256.ts';
 import type { StepRecord } from '../step/record.ts';
 import { jobOf, outcomeOf } from './answer.ts';
 import { type Approvals, createApprovals, createGrants, find, type Grants } from './approvals.ts';
+import { type AuditLog, createAuditLog } from './audit-log.ts';
 import { createContext, type GatewayContext, requireOpen } from './context.ts';
 import { supersede, unlessNobody } from './decide.ts';
 import { createDrives, type Drives } from './drive.ts';
@@ -34,6 +35,7 @@ export interface SkillGateway extends AsyncDisposable {
   callAll(calls: readonly ModelCall[], options?: CallOptions): Promise<Outcome[]>;
   readonly approvals: Approvals;
   readonly grants: Grants;
+  readonly audit: AuditLog;
   /** Goes on with a step after a decision or a restart, in any process. Never prompts. */
   resume(stepId: string, options?: Pick<CallOptions, 'signal'>): Promise<Outcome>;
   /** Resumes every step of this person that is decided and has not ended. */
@@ -89,6 +91,7 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
     callAll,
     approvals: createApprovals(context, drives),
     grants: createGrants(context),
+    audit: createAuditLog(context),
     async resume(stepId, { signal } = {}) {
       requireOpen(context);
       return resumeStep(await find(context, stepId), signal);

@@ -11,6 +11,7 @@ import type { Person, RunService } from '../run/service.ts';
 import type { Limits, Net } from '../skill/caps.ts';
 import type { JsonObject } from '../skill/json.ts';
 import type { AgentLevel } from '../step/record.ts';
+import type { AuditEntry } from '../store/audit.ts';
 import { createMemoryStore } from '../store/memory.ts';
 import type { StorePort } from '../store/port.ts';
 import { type RegistryDown, type RegistryPort, registryDowns } from './registry-port.ts';
@@ -29,6 +30,9 @@ export interface Narrowing {
   readonly net?: Net;
   readonly limits?: Partial<Limits>;
 }
+
+/** Takes the audit's entries elsewhere, such as into a log that the host keeps. */
+export type AuditSink = (entry: AuditEntry) => void | Promise<void>;
 
 /** What a gateway is made from. Identity is fixed here, before a model writes anything. */
 export interface GatewayOptions {
@@ -69,6 +73,13 @@ export interface GatewayOptions {
   registryDown?: RegistryDown;
   /** Where steps, grants and the audit live. Default: memory. */
   store?: StorePort;
+  /** Whether the audit holds the arguments of what was asked, approved and edited. Default `false`: their size. */
+  auditValues?: boolean;
+  /**
+   * Told of each audit entry after it was appended, in the order of this gateway. It is not waited for; where it
+   * fails there is a `fault` event, and nothing stops.
+   */
+  auditSink?: AuditSink;
   /** Default: the machine's clock. */
   clock?: Clock;
   /** Changes a call's valid arguments before anyone is asked; the answer is validated again. */
@@ -102,6 +113,8 @@ export interface Settings {
   readonly listingMaxAgeMs: number;
   readonly registryDown: RegistryDown;
   readonly store: StorePort;
+  readonly auditValues: boolean;
+  readonly auditSink: AuditSink | undefined;
   readonly clock: Clock;
   readonly transformArguments: GatewayOptions['transformArguments'];
   readonly narrow: GatewayOptions['narrow'];
@@ -159,6 +172,7 @@ export function readOptions(options: GatewayOptions): Settings {
     policy: options.policy,
     ...readRegistry(options),
     store: options.store ?? createMemoryStore(),
+    ...readAudit(options),
     clock: options.clock ?? systemClock,
     transformArguments: options.transformArguments,
     narrow: options.narrow,
@@ -205,4 +219,17 @@ function readRegistry(
     listingMaxAgeMs: requireWhole('listingMaxAgeMs', listingMaxAgeMs, 0, 86_400_000),
     registryDown,
   };
+}
+
+function readAudit({
+  auditValues = false,
+  auditSink,
+}: GatewayOptions): Pick<Settings, 'auditValues' | 'auditSink'> {
+  if (typeof auditValues !== 'boolean') {
+    throw invalidOption('auditValues', 'must be a boolean', 'Leave it out for an audit without values.');
+  }
+  if (auditSink !== undefined && typeof auditSink !== 'function') {
+    throw invalidOption('auditSink', 'must be a function', 'Leave it out where there is none.');
+  }
+  return { auditValues, auditSink };
 }

@@ -1,14 +1,18 @@
 import { isoTime } from '../clock.ts';
 import { newId } from '../ids.ts';
+import { deepFreeze } from '../skill/json.ts';
 import { utf8 } from '../skill/sha256.ts';
 import type { StepEnd } from '../step/end.ts';
 import type { StepRecord, StepState } from '../step/record.ts';
 import { advance, type StepChange } from '../step/transitions.ts';
-import { type AuditEvent, type AuditFacts, chainEntry } from '../store/audit.ts';
+import { type AuditEntry, type AuditEvent, type AuditFacts, chainEntry } from '../store/audit.ts';
 import { settleHold } from './allowance.ts';
 import { compareAndSet } from './compare-and-set.ts';
 import type { GatewayContext } from './context.ts';
 import { summaryOf } from './outcome.ts';
+
+// The events that say what a person saw or decided over.
+const withValues: ReadonlySet<AuditEvent> = new Set(['ask', 'approve', 'edit']);
 
 /** Appends one entry to the person's chain. It rejects when the store fails: then the act must not happen. */
 export async function audit(
@@ -28,12 +32,26 @@ export async function audit(
     by: facts.by ?? null,
     job: facts.job ?? null,
     status: facts.status ?? null,
+    arguments: context.auditValues && withValues.has(event) && step ? step.run.arguments : null,
   };
   const id = newId('aud', clock.now());
   await compareAndSet('The audit chain', async () => {
-    const head = await store.audit.head(scope);
-    return (await store.audit.append(scope, await chainEntry(scope, head, id, entry))) || undefined;
+    const chained = deepFreeze(await chainEntry(scope, await store.audit.head(scope), id, entry));
+    if (!(await store.audit.append(scope, chained))) return undefined;
+    tellSink(context, chained);
+    return true;
   });
+}
+
+// What it does with an entry, and how long that takes, is its own affair.
+function tellSink({ auditSink, events }: GatewayContext, entry: AuditEntry): void {
+  if (auditSink === undefined) return;
+  const failed = (error: unknown): void => events.emit('fault', { step: entry.step, error });
+  try {
+    Promise.resolve(auditSink(entry)).catch(failed);
+  } catch (error) {
+    failed(error);
+  }
 }
 
 /** The step as stored, if it is this person's. */

@@ -14,10 +14,10 @@ export interface Allowance {
 }
 
 /** A calendar period in UTC; a week begins on Monday. */
-export type AllowancePeriod = (typeof allowancePeriods)[number];
+export type AllowancePeriod = 'hour' | 'day' | 'week' | 'month';
 
 /** Every {@link AllowancePeriod}. */
-export const allowancePeriods = ['hour', 'day', 'week', 'month'] as const;
+export const allowancePeriods: readonly AllowancePeriod[] = ['hour', 'day', 'week', 'month'];
 
 /**
  * The period that holds a moment: its first, and the first of the next one, at which the allowance renews.

@@ -11,7 +11,7 @@ export interface RegistryPort {
  * What a registry that is down means for a run: `refuse` refuses all; `no-net-for-a-day` lets tools without
  * network go on for 24 hours after the listing was last seen to hold, and refuses the rest.
  */
-export type RegistryDown = (typeof registryDowns)[number];
+export type RegistryDown = 'refuse' | 'no-net-for-a-day';
 
 /** Every {@link RegistryDown}. */
-export const registryDowns = ['refuse', 'no-net-for-a-day'] as const;
+export const registryDowns: readonly RegistryDown[] = ['refuse', 'no-net-for-a-day'];

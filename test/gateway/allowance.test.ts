@@ -68,6 +68,34 @@ describe('an agent alone', () => {
     expect(await accountOf(store, h)).toEqual(settled({ spent }));
   });
 
+  test('two tiers are one hold, which a gateway without the allowance settles too', async () => {
+    const store = createMemoryStore();
+    const nodes = [
+      { node: 'mine', trust: 'user-owned' },
+      { node: 'pool', trust: 'first-party' },
+    ] as const;
+    const h = await harness({
+      gateway: { store, session: 's', ...alone },
+      mock: { nodes },
+      ownNodes: ['mine'],
+    });
+    h.mock.next({ unplaceable: true });
+    h.mock.next({ result: 1, wallMs: 3000, runMs: 20_000 });
+    const call = h.gateway.call(callOf(h, 'c1'));
+    void call.catch(() => {});
+    await until(async () => {
+      await h.clock.advance(250);
+      return h.mock.jobs === 2 && (await store.steps.open(ann))[0]?.state === 'running';
+    });
+    await h.gateway.close();
+    const { step } = await call;
+    expect((await accountOf(store, h))?.held).toEqual({ [step?.id ?? '']: 10 });
+    const other = h.other({ agent: { id: agentId }, allowance: undefined as never });
+    const outcome = await passing(h.clock, other.resume(step?.id ?? ''));
+    expect(outcome).toMatchObject({ status: 'completed', job: { tier: 'pool' } });
+    expect(await accountOf(store, h)).toEqual(settled({ spent: 3 }));
+  });
+
   test('without room it ends, names the ceiling and when it renews, and goes on the next day', async () => {
     const store = createMemoryStore();
     const h = await harness({

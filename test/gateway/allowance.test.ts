@@ -276,6 +276,33 @@ describe('C100: a process that dies at any point of a run', () => {
   });
 });
 
+test('C100: a process that wakes after another has run and settled its step holds nothing for it', async () => {
+  const store = createMemoryStore();
+  const h = await harness({
+    gateway: { ...alone, store, session: 's' },
+    mock: { otherwise: () => ({ result: 1, wallMs: 2000 }) },
+  });
+  let asleep = false;
+  let wake = (): void => {};
+  const sleep = new Promise<void>((resolve) => {
+    wake = resolve;
+  });
+  const get: typeof store.allowance.get = async (key) => {
+    asleep = true;
+    await sleep;
+    return store.allowance.get(key);
+  };
+  const slow = h.other({ store: { ...store, allowance: { ...store.allowance, get } } });
+  const late = slow.call(callOf(h, 'c1'));
+  await until(() => asleep);
+  await h.clock.advance(31_000);
+  expect((await passing(h.clock, h.gateway.call(callOf(h, 'c1')))).status).toBe('completed');
+  wake();
+  expect((await passing(h.clock, late)).status).toBe('completed');
+  expect(await accountOf(store, h)).toEqual(settled({ spent: 2 }));
+  expect(h.mock.jobs).toBe(1);
+});
+
 test('C17, C21: of two processes that end, cancel and submit one step at once, what is charged is what its end says', async () => {
   await fc.assert(
     fc.asyncProperty(fc.scheduler(), fc.boolean(), async (s, cancels) => {

@@ -8,6 +8,7 @@ import { verifySkills } from '../../src/menu/skill-set.ts';
 import type { JsonObject } from '../../src/skill/json.ts';
 import { createMemoryStore, type MemoryStore } from '../../src/store/memory.ts';
 import { ann, approve, type Harness, harness, submitBodies, until } from '../support/harness.ts';
+import { makeSkill } from '../support/skills.ts';
 
 const by = ann.subject;
 const asked = { title: 'as the model wrote it' };
@@ -213,10 +214,11 @@ describe('an edit that is not taken decides nothing', () => {
 
   test('a skill that is gone, or has other bytes, cannot be edited', async () => {
     const { h, id } = await pending();
-    const other = h.other({ skills: await verifySkills([]) });
-    await expect(other.approvals.approve(id, { by, arguments: mine })).rejects.toMatchObject({
-      code: 'edit_refused',
-    });
+    const changed = await makeSkill({ document: { instructions: 'Other words.' } });
+    for (const skills of [await verifySkills([]), await verifySkills([changed])]) {
+      const edited = h.other({ skills }).approvals.approve(id, { by, arguments: mine });
+      await expect(edited).rejects.toMatchObject({ code: 'edit_refused' });
+    }
   });
 
   test('the digest that was shown is that of before the edit', async () => {

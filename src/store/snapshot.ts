@@ -3,7 +3,7 @@ import { isId } from '../ids.ts';
 import { readStep } from '../step/read.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { AllowanceRecord } from './allowance.ts';
-import type { AuditEntry, AuditScope } from './audit.ts';
+import { type AuditEntry, type AuditScope, isAuditEntry } from './audit.ts';
 import type { Grant } from './grant.ts';
 
 /** Everything in a memory store. */
@@ -73,17 +73,7 @@ function isGrant(value: unknown): boolean {
 }
 
 function isChain(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 2 && isScope(value[0]) && isList(value[1], isEntry);
-}
-
-function isEntry(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    isId('aud', value.id) &&
-    Number.isSafeInteger(value.seq) &&
-    typeof value.previous === 'string' &&
-    typeof value.hash === 'string'
-  );
+  return Array.isArray(value) && value.length === 2 && isScope(value[0]) && isList(value[1], isAuditEntry);
 }
 
 function isScope(value: unknown): boolean {

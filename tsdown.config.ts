@@ -30,11 +30,12 @@ export default defineConfig([
     clean: true,
   },
   {
-    entry: 'test/bench/main.ts',
+    entry: ['test/bench/main.ts', 'test/bench/store-worker.ts'],
     outDir: 'build/bench',
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
+    deps: { neverBundle: ['@electric-sql/pglite', 'libsql', 'pg'] },
     dts: false,
     clean: true,
     copy: [{ from: 'src/link/sandbox/*.cjs', to: 'build/bench' }],

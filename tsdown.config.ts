@@ -4,6 +4,7 @@ export default defineConfig([
   {
     entry: {
       index: 'src/index.ts',
+      'store/sql/index': 'src/store/sql/index.ts',
       'link/index': 'src/link/index.ts',
       'approval/rules/index': 'src/approval/rules/index.ts',
       'testing/index': 'src/testing/index.ts',
@@ -25,16 +26,17 @@ export default defineConfig([
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
-    deps: { neverBundle: [/^openvibe-skill-run/] },
+    deps: { neverBundle: [/^openvibe-skill-run/, 'libsql'] },
     dts: false,
     clean: true,
   },
   {
-    entry: 'test/bench/main.ts',
+    entry: ['test/bench/main.ts', 'test/bench/store-worker.ts'],
     outDir: 'build/bench',
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
+    deps: { neverBundle: ['@electric-sql/pglite', 'libsql', 'pg'] },
     dts: false,
     clean: true,
     copy: [{ from: 'src/link/sandbox/*.cjs', to: 'build/bench' }],

@@ -36,16 +36,21 @@ function reachedFrom(entry: string): { files: Set<string>; packages: Set<string>
 }
 
 describe('what is built', () => {
-  test('the root entry reaches no node: module, and only the declared packages', () => {
-    const { files, packages } = reachedFrom('dist/index.js');
-    expect(files.size).toBeGreaterThan(50);
-    // What only an entry of its own loads.
-    expect(packages).not.toContain('@marcbachmann/cel-js');
-    for (const name of reachedFrom('dist/approval/rules/index.js').packages) packages.add(name);
+  test('the root entry, the rules and the SQL store reach no node: module, and only the declared packages', () => {
+    const entry = reachedFrom('dist/index.js');
+    const rules = reachedFrom('dist/approval/rules/index.js');
+    const sql = reachedFrom('dist/store/sql/index.js');
+    expect(entry.files.size).toBeGreaterThan(50);
     const declared = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: object };
-    const names = [...packages].map((name) => (name === 'zod/mini' ? 'zod' : name));
+    const names = [...new Set([...entry.packages, ...rules.packages, ...sql.packages])].map((name) =>
+      name === 'zod/mini' ? 'zod' : name,
+    );
     expect(names.sort()).toEqual(Object.keys(declared.dependencies).sort());
-    expect([...packages].filter((name) => name.startsWith('node:'))).toEqual([]);
+    expect(names.filter((name) => name.startsWith('node:'))).toEqual([]);
+    // What only an entry of its own loads.
+    expect(entry.packages).not.toContain('kysely');
+    expect(entry.packages).not.toContain('@marcbachmann/cel-js');
+    expect([...sql.packages]).toEqual(['kysely']);
   });
 
   test('the walk would see a node: module', () => {

@@ -57,13 +57,13 @@ async function furnish(path: string, architecture: Architecture): Promise<BaseFo
   };
   // Started by root, the sandbox's own user has to pass through; otherwise it is ours.
   if (process.getuid?.() === 0) await chmod(path, 0o711);
-  await makeFolder(folder.runtime);
+  makeFolder(folder.runtime);
   for (const name of preloads) {
-    await makeFile(join(folder.runtime, name), await readFile(new URL(`./${name}`, import.meta.url)));
+    makeFile(join(folder.runtime, name), await readFile(new URL(`./${name}`, import.meta.url)));
   }
-  await makeFile(folder.filter, seccompProgram(architecture, 'none'));
-  await makeFile(folder.networkFilter, seccompProgram(architecture, 'unix'));
-  await makeFolder(folder.root);
+  makeFile(folder.filter, seccompProgram(architecture, 'none'));
+  makeFile(folder.networkFilter, seccompProgram(architecture, 'unix'));
+  makeFolder(folder.root);
   return folder;
 }
 

@@ -57,16 +57,19 @@ export function inputBind(from: string): Bind {
 }
 
 /** The command line of a tool inside: Node with its inner layer and the preload. */
-export function toolCommand(node: NodeBinary, { limits, entry, net }: ToolRun): string[] {
-  const flags = [...heapFlags(limits), ...permissionFlags(node)];
-  if (net === 'deny') return ['/bin/node', ...flags, '--require=/rt/preload.cjs', `/in/${entry}`];
-  return ['/bin/node', ...flags, ...networkFlags(node), '--require=/rt/network.cjs', `/in/${entry}`];
+export function toolCommand(node: NodeBinary, run: Pick<ToolRun, 'limits' | 'net' | 'entry'>): string[] {
+  return [...innerCommand(node, run), `/in/${run.entry}`];
 }
 
 /** The same for a sandbox that is started ahead, and is told its entry when there is a job. */
-export function warmCommand(node: NodeBinary, limits: Limits): string[] {
+export function warmCommand(node: NodeBinary, kind: Pick<ToolRun, 'limits' | 'net'>): string[] {
+  return [...innerCommand(node, kind), '--require=/rt/warm.cjs', '/in'];
+}
+
+function innerCommand(node: NodeBinary, { limits, net }: Pick<ToolRun, 'limits' | 'net'>): string[] {
   const flags = [...heapFlags(limits), ...permissionFlags(node)];
-  return ['/bin/node', ...flags, '--require=/rt/preload.cjs', '--require=/rt/warm.cjs', '/in'];
+  if (net === 'deny') return ['/bin/node', ...flags, '--require=/rt/preload.cjs'];
+  return ['/bin/node', ...flags, ...networkFlags(node), '--require=/rt/network.cjs'];
 }
 
 /** The same with Node's own layers left out, so that only the operating system holds: for the probe. */

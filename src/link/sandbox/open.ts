@@ -7,13 +7,13 @@ import type { Command, Job } from './command.ts';
 import type { Ground } from './ground.ts';
 import { canBecomeSandboxUser, findProgram } from './host.ts';
 import { inspectNode, type NodeBinary } from './node-binary.ts';
-import { requireSandboxOptions, type SandboxOptions } from './options.ts';
+import { requireSandboxOptions, type SandboxOptions, warmOptions } from './options.ts';
 import { holdsWarm, probe } from './probe.ts';
 import { runTool } from './run.ts';
 import { isArchitecture } from './seccomp.ts';
 import type { Backend, RunEnd, Sandbox, ToolRun } from './types.ts';
 import { makeMountPoints, utilLinuxCommand, utilLinuxPrograms } from './util-linux.ts';
-import { createWarmPool } from './warm-pool.ts';
+import { createWarmPool, type WarmPool } from './warm-pool.ts';
 
 /**
  * Opens a sandbox on this machine, after a probe has shown that it holds. There is no weaker mode.
@@ -49,14 +49,15 @@ export async function openAdjustedSandbox(
     const faults: unknown[] = [];
     for (const backend of candidates(options.backend)) {
       try {
-        const build = await builder(backend, node, base);
-        const command = async (job: Job): Promise<Command> => adjust(await build(job));
+        const build = builder(backend, node, base);
+        const command = (job: Job): Command => adjust(build(job));
         // Without seccomp a tool could make any socket: then it gets no network at all.
         const held = backend === 'bwrap' ? nets : (['deny'] as const);
         const ground: Ground = { node, base, nets: held, outside, command };
         await probe(ground, backend);
-        const warm = options.warm ?? 1;
-        return sandbox(ground, backend, warm > 0 && (await holdsWarm(ground, backend)) ? warm : 0);
+        const { places, bytes } = warmOptions(options);
+        const warm = places > 0 && (await holdsWarm(ground, backend));
+        return sandbox(ground, backend, createWarmPool(ground, { places: warm ? places : 0, bytes }));
       } catch (fault) {
         faults.push(fault);
       }
@@ -75,17 +76,13 @@ function candidates(wanted: Backend | undefined): Backend[] {
   return findProgram('bwrap') === undefined ? ['util-linux'] : ['bwrap', 'util-linux'];
 }
 
-async function builder(
-  backend: Backend,
-  node: NodeBinary,
-  base: BaseFolder,
-): Promise<(job: Job) => Command | Promise<Command>> {
+function builder(backend: Backend, node: NodeBinary, base: BaseFolder): (job: Job) => Command {
   if (backend === 'bwrap') {
     const find = locate(bwrapPrograms);
     return (job) => bwrapCommand(job, find);
   }
   const find = locate(utilLinuxPrograms);
-  await makeMountPoints(node, base);
+  makeMountPoints(node, base);
   return (job) => utilLinuxCommand(job, find);
 }
 
@@ -104,10 +101,9 @@ function locate<Name extends string>(names: readonly Name[]): (name: Name) => st
   return (name) => paths.get(name) as string;
 }
 
-function sandbox(ground: Ground, backend: Backend, warm: number): Sandbox {
+function sandbox(ground: Ground, backend: Backend, pool: WarmPool): Sandbox {
   const closing = new AbortController();
   const running = new Set<Promise<RunEnd>>();
-  const pool = createWarmPool(ground, warm);
   pool.fill();
   return {
     backend,

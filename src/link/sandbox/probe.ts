@@ -55,7 +55,7 @@ process.stdin.on('data', (data) => { text += data; }).on('end', () => {
  */
 export async function probe(ground: Ground, backend: Backend): Promise<void> {
   const secret = join(ground.base.path, `secret-${randomHex(8)}`);
-  await makeFile(secret, randomBytes(16));
+  makeFile(secret, randomBytes(16));
   const listener = createServer((socket) => socket.destroy()).unref();
   try {
     const port = await listen(listener);

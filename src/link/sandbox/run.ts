@@ -27,12 +27,12 @@ export async function runTool(
   const warm = await pool?.take(run);
   if (warm !== undefined) {
     try {
-      const ready = await warm.prepare(run);
+      const ready = warm.prepare(run);
       if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
       if (ready) {
         const started = performance.now();
         warm.begin(run);
-        return await follow(warm.launched, run, [], started, warm.cpuMs);
+        return await follow(warm.launched, run, warm.targets, started, warm.cpuMs);
       }
     } finally {
       pool?.release(warm);
@@ -69,6 +69,7 @@ async function follow(
   const watch = watchMemory(launched.pid, limits.mem_bytes, () => stop('memory'));
   // A tool is often over right after its first word; at its last, the keeper knows what it used.
   launched.stdout.once('data', watch.look).once('end', watch.look);
+  launched.stderr.once('data', watch.look);
   run.signal?.addEventListener('abort', cancel, { once: true });
   if (run.signal?.aborted) cancel();
   try {

@@ -4,8 +4,14 @@
 const { readSync, writeSync } = require('node:fs');
 const Module = require('node:module');
 
-// What nearly every tool loads, through `process.stdin` and `process.stdout`.
+// What nearly every tool uses. `process.stdin` cannot be made yet: it would not let the entry be read from under it.
 require('node:net');
+void process.stdout;
+// `fetch` and what TLS trusts are most of what a tool with a network waits for.
+if (process.execArgv.includes('--require=/rt/network.cjs')) {
+  void globalThis.Response;
+  require('node:tls').createSecureContext();
+}
 
 writeSync(1, '\n');
 

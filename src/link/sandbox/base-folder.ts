@@ -10,7 +10,7 @@ import { makeFile, makeFolder } from './tree.ts';
 /** The folder of one sandbox on the host; every file of it is gone when the sandbox is closed. */
 export interface BaseFolder {
   readonly path: string;
-  /** Holds the preloads; `/rt` inside. */
+  /** Holds the preloads and the start image; `/rt` inside. */
   readonly runtime: string;
   /** The seccomp program of a tool without network. */
   readonly filter: string;
@@ -21,7 +21,7 @@ export interface BaseFolder {
   remove(): Promise<void>;
 }
 
-const preloads = ['preload.cjs', 'network.cjs', 'warm.cjs'] as const;
+const scripts = ['preload.cjs', 'network.cjs', 'warm.cjs', 'image.cjs'] as const;
 
 /**
  * Makes a sandbox's own folder, after removing those whose process was killed before it could.
@@ -58,7 +58,7 @@ async function furnish(path: string, architecture: Architecture): Promise<BaseFo
   // Started by root, the sandbox's own user has to pass through; otherwise it is ours.
   if (process.getuid?.() === 0) await chmod(path, 0o711);
   makeFolder(folder.runtime);
-  for (const name of preloads) {
+  for (const name of scripts) {
     makeFile(join(folder.runtime, name), await readFile(new URL(`./${name}`, import.meta.url)));
   }
   makeFile(folder.filter, seccompProgram(architecture, 'none'));

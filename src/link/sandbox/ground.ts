@@ -14,6 +14,8 @@ import type { ToolRun } from './types.ts';
 export interface Ground {
   readonly node: NodeBinary;
   readonly base: BaseFolder;
+  /** Whether tools start from the image in the base folder: once it is there, and a tool from it had all layers. */
+  image: boolean;
   /** The networks that the backend can hold a tool to. */
   readonly nets: readonly Net[];
   /** What the proxies of jobs with a network reach. */

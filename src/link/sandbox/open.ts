@@ -8,9 +8,10 @@ import type { Ground } from './ground.ts';
 import { canBecomeSandboxUser, findProgram } from './host.ts';
 import { inspectNode, type NodeBinary } from './node-binary.ts';
 import { requireSandboxOptions, type SandboxOptions, warmOptions } from './options.ts';
-import { holdsWarm, probe } from './probe.ts';
+import { answersWithAllLayers, holdsWarm, probe } from './probe.ts';
 import { runTool } from './run.ts';
 import { isArchitecture } from './seccomp.ts';
+import { layStartImage } from './start-image.ts';
 import type { Backend, RunEnd, Sandbox, ToolRun } from './types.ts';
 import { makeMountPoints, utilLinuxCommand, utilLinuxPrograms } from './util-linux.ts';
 import { createWarmPool, type WarmPool } from './warm-pool.ts';
@@ -53,7 +54,7 @@ export async function openAdjustedSandbox(
         const command = (job: Job): Command => adjust(build(job));
         // Without seccomp a tool could make any socket: then it gets no network at all.
         const held = backend === 'bwrap' ? nets : (['deny'] as const);
-        const ground: Ground = { node, base, nets: held, outside, command };
+        const ground: Ground = { node, base, image: false, nets: held, outside, command };
         await probe(ground, backend);
         const { places, bytes } = warmOptions(options);
         const warm = places > 0 && (await holdsWarm(ground, backend));
@@ -104,6 +105,12 @@ function locate<Name extends string>(names: readonly Name[]): (name: Name) => st
 function sandbox(ground: Ground, backend: Backend, pool: WarmPool): Sandbox {
   const closing = new AbortController();
   const running = new Set<Promise<RunEnd>>();
+  let imaging: Promise<void> | undefined;
+  const makeImage = async (): Promise<void> => {
+    await layStartImage(ground.node, ground.base, closing.signal);
+    await answersWithAllLayers({ ...ground, image: true });
+    ground.image = true;
+  };
   pool.fill();
   return {
     backend,
@@ -118,11 +125,12 @@ function sandbox(ground: Ground, backend: Backend, pool: WarmPool): Sandbox {
         running.delete(end);
         // Not sooner: a tool that runs has the processor before one that may come.
         pool.fill();
+        imaging ??= makeImage().catch(() => undefined);
       });
     },
     async close() {
       closing.abort();
-      await Promise.allSettled([...running, pool.close()]);
+      await Promise.allSettled([...running, imaging, pool.close()]);
       await ground.base.remove();
     },
   };

@@ -115,7 +115,12 @@ async function repeats(ground: Ground, pool?: Pick<WarmPool, 'take' | 'release'>
   return true;
 }
 
-async function answersWithAllLayers(ground: Ground): Promise<void> {
+/**
+ * Lets a tool answer, and say that Node's own layers are there.
+ *
+ * @throws `link_unavailable` where it does not
+ */
+export async function answersWithAllLayers(ground: Ground): Promise<void> {
   if (await repeats(ground)) return;
   const reason = 'A tool that only repeats its input did not answer inside the sandbox.';
   throw unavailable({ reason, remedy: anotherNode });

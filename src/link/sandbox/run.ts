@@ -38,7 +38,7 @@ export async function runTool(
       pool?.release(warm);
     }
   }
-  const inside = toolCommand(ground.node, run);
+  const inside = toolCommand(ground, run);
   return withJob(ground, run, inside, async (command, targets) => {
     if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
     const started = performance.now();

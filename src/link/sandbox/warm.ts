@@ -39,7 +39,7 @@ export async function startWarm(
   let plot: Plot | undefined;
   let launched: Launched | undefined;
   try {
-    plot = await layOut(ground, { files: [], ...kind }, warmCommand(ground.node, kind));
+    plot = await layOut(ground, { files: [], ...kind }, warmCommand(ground, kind));
     launched = await launch(plot.command);
     if (await saysReady(launched, signal)) {
       launched.hold(false);

@@ -71,7 +71,7 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a sandbox of %
   it('is held as one that is built for its job', async () => {
     const seen = `const fs = require('fs'); const { memoryUsage, argv, env, execArgv } = process;
       const tries = { tcp: ['93.184.215.14', 443], bus: ['/run/dbus/system_bus_socket'] };
-      const said = { argv, env, flags: execArgv.filter((flag) => !flag.includes('warm.cjs')),
+      const said = { argv, env, flags: execArgv.filter((flag) => !/warm.cjs|snapshot/.test(flag)),
         names: Object.getOwnPropertyNames(globalThis).sort(), fetch: String(fetch), in: fs.readdirSync('/in') };
       Promise.all(Object.entries(tries).map(([name, [at, port]]) => new Promise((resolve) => {
         require('net').connect(...(port ? [port, at] : [at])).on('error', ({ code }) => { said[name] = code; resolve() });
@@ -96,7 +96,7 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a sandbox of %
     const base = await createBaseFolder(process.arch as 'x64' | 'arm64', directory.path);
     const node = await inspectNode(process.execPath);
     const command: Ground['command'] = (job) => bwrapCommand(job, (name) => findProgram(name) ?? '');
-    const ground: Ground = { node, base, nets, outside: world.outside, command };
+    const ground: Ground = { node, base, image: false, nets, outside: world.outside, command };
     const listening = () =>
       process.getActiveResourcesInfo().filter((name) => /Pipe.*Server/.test(name)).length;
     const before = listening();

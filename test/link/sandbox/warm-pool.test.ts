@@ -28,6 +28,7 @@ beforeEach(async () => {
   ground = {
     node,
     base,
+    image: false,
     nets: ['deny'],
     outside: internet,
     command: (job) => utilLinuxCommand(job, (name) => findProgram(name) ?? ''),

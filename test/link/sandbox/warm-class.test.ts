@@ -1,5 +1,7 @@
+import { totalmem } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { cpuSeconds } from '../../../src/link/sandbox/limits.ts';
+import { requireSandboxOptions, warmOptions } from '../../../src/link/sandbox/options.ts';
 import { defaultClass, shareOut, warmClass } from '../../../src/link/sandbox/warm-class.ts';
 import { defaultLimits, nets } from '../../../src/skill/caps.ts';
 
@@ -50,4 +52,22 @@ describe('the places', () => {
     expect(shareOut([defaultClass], 8, 0)).toEqual([]);
     expect(shareOut([small], 8, 130 * mebibyte)).toEqual([small, small]);
   });
+});
+
+describe('the options of what waits', () => {
+  it('are two places and 512 MiB, or a quarter of the machine, where nothing is said', () => {
+    const { places, bytes } = warmOptions({});
+    expect(places).toBe(2);
+    expect(bytes).toBe(Math.min(512 * mebibyte, Math.floor(totalmem() / 4)));
+    expect(warmOptions({ warm: 0, warmBytes: 0 })).toEqual({ places: 0, bytes: 0 });
+  });
+
+  it.each([{ warm: 9 }, { warm: -1 }, { warm: 1.5 }, { warmBytes: -1 }, { warmBytes: 2 ** 31 + 1 }])(
+    'are never %j',
+    (options) => {
+      expect(() => requireSandboxOptions(options)).toThrow(
+        expect.objectContaining({ code: 'option_invalid', message: expect.stringMatching(/^warm/) }),
+      );
+    },
+  );
 });

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { constants } from 'node:fs';
-import { chmod, chown, mkdir, open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { renameSync } from 'node:fs';
+import { readFile, stat, truncate } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { defaultLimits, type Limits } from '../../skill/caps.ts';
 import type { BaseFolder } from './base-folder.ts';
 import { sandboxIds } from './host.ts';
@@ -16,7 +16,6 @@ import { makeFile } from './tree.ts';
  */
 export const imagePath = '/rt/image';
 
-const name = 'image';
 const maxBytes = 33_554_432;
 const patienceMs = 10_000;
 
@@ -40,35 +39,21 @@ export async function layStartImage(node: NodeBinary, base: BaseFolder, signal: 
   known.set(key, making);
   // One that was given up is made when it is next asked for.
   making.catch(() => known.delete(key));
-  makeFile(join(base.runtime, name), await making);
+  const bytes = await making;
+  const place = join(base.runtime, basename(imagePath));
+  makeFile(`${place}.new`, bytes);
+  renameSync(`${place}.new`, place);
 }
 
 async function make(node: NodeBinary, base: BaseFolder, signal: AbortSignal): Promise<Uint8Array> {
-  const folder = join(base.path, name);
-  const path = join(folder, name);
-  const script = join(base.runtime, 'image.cjs');
-  await mkdir(folder);
+  const flags = [...v8Flags(node, defaultLimits), '--snapshot-blob', base.image];
   try {
-    // The sandbox's user writes it, as no Node runs as root here that does not have to.
-    await chmod(folder, 0o700);
-    const { uid, gid } = sandboxIds();
-    if (uid !== undefined && gid !== undefined) await chown(folder, uid, gid);
-    const flags = [...v8Flags(node, defaultLimits), '--snapshot-blob', path];
-    await run(node.path, [...flags, '--build-snapshot', script], signal);
-    return await readAll(path);
+    await run(node.path, [...flags, '--build-snapshot', join(base.runtime, 'image.cjs')], signal);
+    const { size } = await stat(base.image);
+    if (size === 0 || size > maxBytes) throw new Error('That is no image.');
+    return await readFile(base.image);
   } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function readAll(path: string): Promise<Uint8Array> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    const stat = await file.stat();
-    if (!stat.isFile() || stat.nlink !== 1 || stat.size > maxBytes) throw new Error('That is no image.');
-    return await file.readFile();
-  } finally {
-    await file.close();
+    await truncate(base.image).catch(() => undefined);
   }
 }
 

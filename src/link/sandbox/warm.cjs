@@ -4,9 +4,9 @@
 const { readSync, writeSync } = require('node:fs');
 const Module = require('node:module');
 
-// What nearly every tool uses. `process.stdin` cannot be made yet: it would not let the entry be read from under it.
+// What nearly every tool loads, through `process.stdin` and `process.stdout`. They themselves are not made yet: they
+// open a descriptor, and turn blocking writes into others.
 require('node:net');
-void process.stdout;
 // `fetch` and what TLS trusts are most of what a tool with a network waits for.
 if (process.execArgv.includes('--require=/rt/network.cjs')) {
   void globalThis.Response;

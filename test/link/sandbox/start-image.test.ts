@@ -106,15 +106,19 @@ describe('laying a start image', () => {
         () => true,
         () => false,
       );
-      expect(readdirSync(base.path).sort()).toEqual(['filter.bpf', 'network-filter.bpf', 'root', 'rt']);
-      const files = readdirSync(base.runtime).filter((name) => !name.endsWith('.cjs'));
-      expect(files).toEqual(made ? ['image'] : []);
-      if (made) {
-        expect(statSync(join(base.runtime, 'image'))).toMatchObject({
-          mode: 0o100444,
-          uid: process.getuid?.(),
-        });
-      }
+      expect(readdirSync(base.path).sort()).toEqual([
+        'filter.bpf',
+        'image.blob',
+        'network-filter.bpf',
+        'root',
+        'rt',
+      ]);
+      expect(readdirSync(base.runtime).filter((name) => !name.endsWith('.cjs'))).toEqual(['image']);
+      const image = statSync(join(base.runtime, 'image'));
+      expect(image).toMatchObject({ mode: 0o100444, uid: process.getuid?.() });
+      expect(image.size > 1_000_000).toBe(made);
+      // What the sandbox's user may write is empty again, and nobody else may.
+      expect(statSync(base.image)).toMatchObject({ mode: 0o100600, size: 0 });
       await base.remove();
       return made;
     };

@@ -12,10 +12,16 @@ export interface LocalLinkOptions extends LinkOptions {
   /** Path of the Node binary that runs the tools, >= 20.19. Default: this process's own. */
   node?: string;
   /**
-   * Sandboxes that are started ahead and wait for a job each, 0 to 8. Default 1. One that waits holds a Node and
-   * no job's data, is used once, and is exchanged after a minute. They take tools of the default limits.
+   * Most sandboxes that are started ahead and wait for a job each, 0 to 8. Default 2. One that waits holds a Node
+   * and no job's data, is used once, and is exchanged after a minute. One is for tools of the default net and
+   * limits; the others are for the nets and limits of the last five minutes.
    */
   warm?: number;
+  /**
+   * Most memory of those that wait, in bytes, each counted with all that its tool may use, though a waiting one
+   * holds some 50 MiB. 0 to 2 GiB. Default 512 MiB, or a quarter of the machine's memory where that is less.
+   */
+  warmBytes?: number;
 }
 
 /**
@@ -32,11 +38,12 @@ export function createLocalLink(options: LocalLinkOptions): LocalLink {
 
 /** A Link over the real sandbox: there is no option that replaces it. */
 export function createSandboxedLink(options: LocalLinkOptions): Link {
-  const { backend, node, warm } = options;
+  const { backend, node, warm, warmBytes } = options;
   const sandbox = {
     ...(backend !== undefined && { backend }),
     ...(node !== undefined && { node }),
     ...(warm !== undefined && { warm }),
+    ...(warmBytes !== undefined && { warmBytes }),
   };
   requireSandboxOptions(sandbox);
   return createLink(

@@ -5,12 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { findProgram } from '../../src/link/sandbox/host.ts';
-import { openSandbox } from '../../src/link/sandbox/open.ts';
+import { openAdjustedSandbox } from '../../src/link/sandbox/open.ts';
 import type { Backend, Sandbox, ToolRun } from '../../src/link/sandbox/types.ts';
-import { defaultLimits } from '../../src/skill/caps.ts';
-import { type Figure, percentile, print } from './table.ts';
+import { defaultLimits, type Net } from '../../src/skill/caps.ts';
+import { buildWorld, somewhere, trusting } from '../link/egress/world.ts';
+import { profile } from './profile.ts';
+import { type Figure, isMet, percentile, print } from './table.ts';
 
 const rounds = 30;
+/** Rounds before those, in which a sandbox learns what is asked of it. */
+const warmUp = 4;
 /** Milliseconds in which the sandbox after the one that was just used comes up. */
 const calmMs = 200;
 const jobs = 100;
@@ -21,28 +25,57 @@ process.stdin.on('data', (chunk) => { text += chunk; }).on('end', () => {
   const { title } = JSON.parse(text);
   process.stdout.write(JSON.stringify({ slug: title.toLowerCase().replace(/[^a-z0-9]+/g, '-') }));
 });`;
-const run: ToolRun = {
-  files: [{ path: 'main.js', bytes: Buffer.from(code) }],
+const fetching = `
+fetch('https://site.example.com/').then((response) => response.text()).then((text) => {
+  process.stdout.write(JSON.stringify({ text }));
+});`;
+
+const toolRun = (text: string, net: Net): ToolRun => ({
+  files: [{ path: 'main.js', bytes: Buffer.from(text) }],
   entry: 'main.js',
   input: { title: 'What a run costs' },
   limits: defaultLimits,
-  net: 'deny',
-};
+  net,
+});
+const slug = toolRun(code, 'deny');
+// What a tool with a network costs is what the first look into it costs: most of it is loading `fetch` and TLS.
+const networks = [
+  { name: 'network, no fetch', text: code, run: toolRun(code, 'public') },
+  { name: 'network, fetch over TLS', text: fetching, run: toolRun(fetching, 'public'), most: 2.9 },
+];
 
 const backends: Backend[] = findProgram('bwrap') === undefined ? ['util-linux'] : ['bwrap', 'util-linux'];
 const coldTargets = { bwrap: 1.5, 'util-linux': 1.9 } as const;
 
-/** What a run costs against plain Node, and how many fit into a second. */
-export async function benchLink(): Promise<void> {
+/**
+ * What a run costs against plain Node, and how many fit into a second. Where that is missed, also where the time
+ * goes.
+ *
+ * @param options `profile`: only where the time goes
+ */
+export async function benchLink(options: { profile: boolean }): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'openvibe-bench-'));
   const sandboxes: Sandbox[] = [];
+  await using world = await buildWorld((_request, response) => response.end('hello'));
+  world.names.set('site.example.com', [[somewhere]]);
   const open = async (backend: Backend, warm: number): Promise<Sandbox> => {
-    const sandbox = await openSandbox({ backend, directory, warm });
+    const sandbox = await openAdjustedSandbox({ backend, directory, warm }, trusting, world.outside);
     sandboxes.push(sandbox);
     return sandbox;
   };
   try {
     await chmod(directory, 0o755);
+    const profiles = async (): Promise<void> => {
+      for (const backend of backends) {
+        const ground = { backend, directory, outside: world.outside, adjust: trusting };
+        print(await profile(`cold ${backend}`, slug, code, ground));
+        if (backend !== 'bwrap') continue;
+        for (const { name, run, text } of networks) {
+          print(await profile(`cold ${backend}, ${name}`, run, text, ground));
+        }
+      }
+    };
+    if (options.profile) return await profiles();
     const entry = join(directory, 'main.js');
     await writeFile(entry, code);
     const cold = new Map<Backend, Sandbox>();
@@ -51,12 +84,20 @@ export async function benchLink(): Promise<void> {
       const built = await open(backend, 0);
       const ahead = await open(backend, 1);
       cold.set(backend, built);
-      ways.push({ name: `cold ${backend}`, most: coldTargets[backend], once: () => inside(built) });
-      ways.push({ name: `warm ${backend}`, most: 0.3, once: () => inside(ahead) });
+      ways.push({ name: `cold ${backend}`, most: coldTargets[backend], once: () => inside(built, slug) });
+      ways.push({ name: `warm ${backend}`, most: 0.3, once: () => inside(ahead, slug) });
+      if (!built.nets.includes('public')) continue;
+      const aheadToo = await open(backend, 2);
+      for (const { name, run, most } of networks) {
+        const target = most === undefined ? {} : { most };
+        ways.push({ name: `cold ${backend}, ${name}`, ...target, once: () => inside(built, run) });
+        ways.push({ name: `warm ${backend}, ${name}`, once: () => inside(aheadToo, run) });
+      }
     }
     const figures = await ratios(ways);
     for (const [backend, sandbox] of cold) figures.push(...(await throughput(backend, sandbox)));
     print(figures);
+    if (!figures.every(isMet)) await profiles();
   } finally {
     await Promise.all(sandboxes.map((sandbox) => sandbox.close()));
     await rm(directory, { recursive: true, force: true });
@@ -72,7 +113,7 @@ interface Way {
 // Interleaved, so that whatever else the machine does falls on all of them; each begins with the machine calm.
 async function ratios(ways: readonly Way[]): Promise<Figure[]> {
   const samples = new Map<Way, number[]>(ways.map((way) => [way, []]));
-  for (let round = -2; round < rounds; round += 1) {
+  for (let round = -warmUp; round < rounds; round += 1) {
     for (const [at] of ways.entries()) {
       const way = ways[(at + Math.max(0, round)) % ways.length] as Way;
       await pause(calmMs);
@@ -103,17 +144,27 @@ async function throughput(backend: Backend, sandbox: Sandbox): Promise<Figure[]>
   const parts = 4;
   let alone = 0;
   let two = 0;
-  const some = async (count: number): Promise<void> => {
-    for (let n = 0; n < count; n += 1) await inside(sandbox);
+  const took = new Map<number, number[]>([
+    [1, []],
+    [2, []],
+  ]);
+  const some = async (count: number, beside: number): Promise<void> => {
+    for (let n = 0; n < count; n += 1) took.get(beside)?.push(await time(() => inside(sandbox, slug)));
   };
   for (let part = 0; part < parts; part += 1) {
-    alone += await time(() => some(jobs / parts));
+    alone += await time(() => some(jobs / parts, 1));
     two += await time(async () => {
-      await Promise.all([some(jobs / parts / 2), some(jobs / parts / 2)]);
+      await Promise.all([some(jobs / parts / 2, 2), some(jobs / parts / 2, 2)]);
     });
   }
+  const each = (name: string, beside: number): Figure => {
+    const samples = took.get(beside) ?? [];
+    return { name, p50: percentile(samples, 0.5), p95: percentile(samples, 0.95), unit: 'ms' };
+  };
   const perSecond = (ms: number): number => (jobs * 1000) / ms;
   return [
+    each(`a job of one after another, cold ${backend}`, 1),
+    each(`a job of two at once, cold ${backend}`, 2),
     { name: `one after another, cold ${backend}`, p50: perSecond(alone), unit: 'jobs/s' },
     { name: `two at once, cold ${backend}`, p50: perSecond(two), unit: 'jobs/s' },
     { name: `two at once against one, cold ${backend}`, p50: alone / two, unit: 'x', target: { least: 1.4 } },
@@ -128,13 +179,13 @@ async function time(work: () => Promise<void>): Promise<number> {
 
 async function plain(entry: string): Promise<void> {
   const child = spawn(process.execPath, [entry], { env: {}, stdio: ['pipe', 'pipe', 'inherit'] });
-  child.stdin.end(JSON.stringify(run.input));
+  child.stdin.end(JSON.stringify(slug.input));
   child.stdout.resume();
   const [status] = await once(child, 'close');
   if (status !== 0) throw new Error('Plain Node did not run the tool.');
 }
 
-async function inside(sandbox: Sandbox): Promise<void> {
+async function inside(sandbox: Sandbox, run: ToolRun): Promise<void> {
   const end = await sandbox.run(run);
-  if (end.kind !== 'exited') throw new Error(`The sandbox did not run the tool: ${end.kind}.`);
+  if (end.kind !== 'exited') throw new Error(`The sandbox did not run the tool: ${end.kind}. ${end.stderr}`);
 }

@@ -38,7 +38,8 @@ export function print(figures: readonly Figure[]): void {
   process.stdout.write(`${JSON.stringify(figures.map((figure) => ({ ...figure, met: isMet(figure) })))}\n`);
 }
 
-function isMet({ p50, target }: Figure): boolean {
+/** Whether a figure is what it should be. */
+export function isMet({ p50, target }: Figure): boolean {
   if (target === undefined) return true;
   return 'most' in target ? p50 <= target.most : p50 >= target.least;
 }

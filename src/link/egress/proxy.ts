@@ -8,12 +8,14 @@ import type { Outside } from './outside.ts';
 import { listenOnFile } from './socket-file.ts';
 import { maxTargets, newTarget, type OpenTarget, type Target } from './targets.ts';
 
-/** The one way out of a sandbox: the proxy of one job. */
+/** The one way out of a sandbox: the proxy of one job. It drops every connection until it is armed. */
 export interface Egress {
   /** Its unix socket on the host. */
   readonly path: string;
   /** What the tool asked for, in its order; goes on changing until the proxy is closed. */
   readonly targets: readonly Target[];
+  /** Lets the sandbox's one job out, to what its net allows. */
+  arm(net: Net): void;
   /** Ends every connection. */
   close(): Promise<void>;
 }
@@ -27,20 +29,21 @@ const headMs = 5000;
 const idleMs = 30_000;
 
 /**
- * Opens the proxy of one job: HTTP CONNECT on a unix socket, to what the net allows and to nothing else.
+ * Opens the proxy of one job, which may still have to come: HTTP CONNECT on a unix socket, to what the net it is
+ * armed with allows and to nothing else.
  *
  * @param folder a fresh folder in which the socket is made
  * @param ids the user who may connect, where it is not our own
  */
 export async function openEgress(
   folder: string,
-  net: Net,
   outside: Outside,
   ids: { uid?: number; gid?: number } = {},
 ): Promise<Egress> {
   const targets: OpenTarget[] = [];
   const sockets = new Set<Socket>();
   let total = 0;
+  let armed: Net = 'deny';
 
   const keep = (socket: Socket): Socket => {
     sockets.add(socket);
@@ -62,7 +65,7 @@ export async function openEgress(
     if (targets.length >= maxTargets || total > maxBytes) return refuse(client, '429 Too Many Requests');
     const target = newTarget(authority);
     targets.push(target);
-    const destination = readDestination(authority, net);
+    const destination = readDestination(authority, armed);
     if (destination === undefined) return refuse(client, '403 Forbidden');
     const { name, port, read } = destination;
     const addresses = await checkedAddresses(name, outside);
@@ -88,14 +91,18 @@ export async function openEgress(
     remote.pipe(client);
   };
 
+  // The sandbox, and not its way out, keeps the host's process alive.
   const server = createServer({
     maxHeaderSize: 8192,
     headersTimeout: headMs,
     requestTimeout: headMs,
     connectionsCheckingInterval: 1000,
-  });
+  }).unref();
   server.maxConnections = maxConnections;
-  server.on('connection', keep);
+  server.on('connection', (socket: Socket) => {
+    keep(socket);
+    if (armed === 'deny') socket.destroy();
+  });
   server.on('request', (_request, response) => response.writeHead(405, { connection: 'close' }).end());
   server.on('connect', (request, client: Socket, head) => {
     if (head.length > 0) client.unshift(head);
@@ -105,6 +112,9 @@ export async function openEgress(
   return {
     path: file.path,
     targets,
+    arm(net) {
+      armed = net;
+    },
     async close() {
       const closed = file.close();
       closeAll();

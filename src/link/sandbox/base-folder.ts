@@ -1,8 +1,9 @@
 import { readlinkSync } from 'node:fs';
-import { chmod, lstat, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isSkillRunError, SkillRunError } from '../../errors.ts';
+import { sandboxIds } from './host.ts';
 import { startTime } from './process-tree.ts';
 import { type Architecture, seccompProgram } from './seccomp.ts';
 import { makeFile, makeFolder } from './tree.ts';
@@ -10,8 +11,10 @@ import { makeFile, makeFolder } from './tree.ts';
 /** The folder of one sandbox on the host; every file of it is gone when the sandbox is closed. */
 export interface BaseFolder {
   readonly path: string;
-  /** Holds the preloads; `/rt` inside. */
+  /** Holds the preloads and the start image; `/rt` inside. */
   readonly runtime: string;
+  /** A file of the sandbox's user, into which a Node that is not trusted with more writes the start image. */
+  readonly image: string;
   /** The seccomp program of a tool without network. */
   readonly filter: string;
   /** The seccomp program of a tool with one. */
@@ -21,7 +24,7 @@ export interface BaseFolder {
   remove(): Promise<void>;
 }
 
-const preloads = ['preload.cjs', 'network.cjs', 'warm.cjs'] as const;
+const scripts = ['preload.cjs', 'network.cjs', 'warm.cjs', 'image.cjs'] as const;
 
 /**
  * Makes a sandbox's own folder, after removing those whose process was killed before it could.
@@ -50,6 +53,7 @@ async function furnish(path: string, architecture: Architecture): Promise<BaseFo
   const folder: BaseFolder = {
     path,
     runtime: join(path, 'rt'),
+    image: join(path, 'image.blob'),
     filter: join(path, 'filter.bpf'),
     networkFilter: join(path, 'network-filter.bpf'),
     root: join(path, 'root'),
@@ -57,13 +61,18 @@ async function furnish(path: string, architecture: Architecture): Promise<BaseFo
   };
   // Started by root, the sandbox's own user has to pass through; otherwise it is ours.
   if (process.getuid?.() === 0) await chmod(path, 0o711);
-  await makeFolder(folder.runtime);
-  for (const name of preloads) {
-    await makeFile(join(folder.runtime, name), await readFile(new URL(`./${name}`, import.meta.url)));
+  makeFolder(folder.runtime);
+  for (const name of scripts) {
+    makeFile(join(folder.runtime, name), await readFile(new URL(`./${name}`, import.meta.url)));
   }
-  await makeFile(folder.filter, seccompProgram(architecture, 'none'));
-  await makeFile(folder.networkFilter, seccompProgram(architecture, 'unix'));
-  await makeFolder(folder.root);
+  // Takes its bytes when there are some, so that a job finds the files there that were there before.
+  makeFile(join(folder.runtime, 'image'), new Uint8Array());
+  await writeFile(folder.image, '', { flag: 'wx', mode: 0o600 });
+  const { uid, gid } = sandboxIds();
+  if (uid !== undefined && gid !== undefined) await chown(folder.image, uid, gid);
+  makeFile(folder.filter, seccompProgram(architecture, 'none'));
+  makeFile(folder.networkFilter, seccompProgram(architecture, 'unix'));
+  makeFolder(folder.root);
   return folder;
 }
 

@@ -2,8 +2,9 @@ import { basename } from 'node:path';
 import type { Limits } from '../../skill/caps.ts';
 import type { BaseFolder } from './base-folder.ts';
 import type { JobFolder } from './job-folder.ts';
-import { heapFlags, networkFlags, permissionFlags } from './limits.ts';
+import { heapFlags, networkFlags, permissionFlags, v8Flags } from './limits.ts';
 import type { NodeBinary } from './node-binary.ts';
+import { fitsImage, imagePath } from './start-image.ts';
 import type { ToolRun } from './types.ts';
 
 /** What a backend makes a process from. */
@@ -56,17 +57,28 @@ export function inputBind(from: string): Bind {
   return { from, at: '/in', kind: 'folder' };
 }
 
+/** The Node that is inside. */
+interface Inner {
+  readonly node: NodeBinary;
+  /** Whether there is a start image. */
+  readonly image: boolean;
+}
+
 /** The command line of a tool inside: Node with its inner layer and the preload. */
-export function toolCommand(node: NodeBinary, { limits, entry, net }: ToolRun): string[] {
-  const flags = [...heapFlags(limits), ...permissionFlags(node)];
-  if (net === 'deny') return ['/bin/node', ...flags, '--require=/rt/preload.cjs', `/in/${entry}`];
-  return ['/bin/node', ...flags, ...networkFlags(node), '--require=/rt/network.cjs', `/in/${entry}`];
+export function toolCommand(inner: Inner, run: Pick<ToolRun, 'limits' | 'net' | 'entry'>): string[] {
+  return [...innerCommand(inner, run), `/in/${run.entry}`];
 }
 
 /** The same for a sandbox that is started ahead, and is told its entry when there is a job. */
-export function warmCommand(node: NodeBinary, limits: Limits): string[] {
-  const flags = [...heapFlags(limits), ...permissionFlags(node)];
-  return ['/bin/node', ...flags, '--require=/rt/preload.cjs', '--require=/rt/warm.cjs', '/in'];
+export function warmCommand(inner: Inner, kind: Pick<ToolRun, 'limits' | 'net'>): string[] {
+  return [...innerCommand(inner, kind), '--require=/rt/warm.cjs', '/in'];
+}
+
+function innerCommand({ node, image }: Inner, { limits, net }: Pick<ToolRun, 'limits' | 'net'>): string[] {
+  const start = image && fitsImage(node, limits) ? [`--snapshot-blob=${imagePath}`] : [];
+  const flags = [...v8Flags(node, limits), ...start, ...permissionFlags(node)];
+  if (net === 'deny') return ['/bin/node', ...flags, '--require=/rt/preload.cjs'];
+  return ['/bin/node', ...flags, ...networkFlags(node), '--require=/rt/network.cjs'];
 }
 
 /** The same with Node's own layers left out, so that only the operating system holds: for the probe. */

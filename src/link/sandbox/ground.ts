@@ -14,16 +14,59 @@ import type { ToolRun } from './types.ts';
 export interface Ground {
   readonly node: NodeBinary;
   readonly base: BaseFolder;
+  /** Whether tools start from the image in the base folder: once it is there, and a tool from it had all layers. */
+  image: boolean;
   /** The networks that the backend can hold a tool to. */
   readonly nets: readonly Net[];
   /** What the proxies of jobs with a network reach. */
   readonly outside: Outside;
-  command(job: Job): Promise<Command>;
+  command(job: Job): Command;
+}
+
+/** What a sandbox is built from, on the host. */
+export interface Plot {
+  readonly folder: JobFolder;
+  /** The way out, not armed yet, of a sandbox with a network. */
+  readonly egress?: Egress;
+  readonly command: Command;
+  /** Closes the way out and removes the folder, when nothing uses them any more. */
+  remove(): Promise<void>;
 }
 
 /**
- * Lays out a run's folder, opens its way out where it has a network, hands over the command that runs it, and
- * ends and removes both whatever happens.
+ * Lays out the folder of a sandbox, and opens its way out where it has a network.
+ *
+ * @param inside `/bin/node` and its arguments
+ * @throws what the file system says; nothing is left then
+ */
+export async function layOut(
+  ground: Ground,
+  run: Pick<ToolRun, 'files' | 'limits' | 'net'>,
+  inside: readonly string[],
+): Promise<Plot> {
+  const { node, base, outside } = ground;
+  const { limits } = run;
+  const folder = makeJobFolder(base.path, run);
+  let egress: Egress | undefined;
+  const remove = async (): Promise<void> => {
+    await egress?.close();
+    folder.remove();
+  };
+  try {
+    if (run.net === 'deny') {
+      return { folder, command: ground.command({ node, base, folder, limits, inside }), remove };
+    }
+    egress = await openEgress(folder.path, outside, sandboxIds());
+    const command = ground.command({ node, base, folder, limits, inside, egress: egress.path });
+    return { folder, egress, command, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/**
+ * Lays out what a run needs, hands over the command that runs it, and ends and removes all of it whatever happens.
  *
  * @param inside `/bin/node` and its arguments
  * @throws `link_unavailable` when the machine could not take the files
@@ -34,23 +77,17 @@ export async function withJob<T>(
   inside: readonly string[],
   use: (command: Command, targets: readonly Target[]) => Promise<T>,
 ): Promise<T> {
-  let folder: JobFolder | undefined;
-  let egress: Egress | undefined;
+  let plot: Plot;
   try {
-    let command: Command;
-    try {
-      folder = await makeJobFolder(ground.base.path, run);
-      const { node, base, outside } = ground;
-      if (run.net !== 'deny') egress = await openEgress(folder.path, run.net, outside, sandboxIds());
-      const way = egress === undefined ? {} : { egress: egress.path };
-      command = await ground.command({ node, base, folder, limits: run.limits, inside, ...way });
-    } catch (cause) {
-      const message = "The run's files could not be written. Make room where the sandbox's folder is.";
-      throw new SkillRunError('link_unavailable', message, { cause, retryable: true });
-    }
-    return await use(command, egress?.targets ?? []);
+    plot = await layOut(ground, run, inside);
+  } catch (cause) {
+    const message = "The run's files could not be written. Make room where the sandbox's folder is.";
+    throw new SkillRunError('link_unavailable', message, { cause, retryable: true });
+  }
+  try {
+    plot.egress?.arm(run.net);
+    return await use(plot.command, plot.egress?.targets ?? []);
   } finally {
-    await egress?.close();
-    await folder?.remove();
+    await plot.remove();
   }
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Limits, maxJsonBytes, maxLimits, type Net } from '../../skill/caps.ts';
 import { makeFolder, makeTree } from './tree.ts';
@@ -11,7 +11,7 @@ export interface JobFolder {
   readonly path: string;
   /** The tool's own tree; `/in` inside. */
   readonly inputs: string;
-  remove(): Promise<void>;
+  remove(): void;
 }
 
 // actor.skill@2 `resources[].path`, with any ending: lower-case ASCII, so that neither case nor Unicode makes
@@ -44,28 +44,28 @@ export function findRefusal(run: ToolRun, nets: readonly Net[]): string | undefi
 }
 
 /** Makes a fresh folder with the code of a run that {@link findRefusal} passed, or with none yet. */
-export async function makeJobFolder(base: string, run: Pick<ToolRun, 'files'>): Promise<JobFolder> {
+export function makeJobFolder(base: string, run: Pick<ToolRun, 'files'>): JobFolder {
   const path = join(base, `job-${randomBytes(12).toString('hex')}`);
   const job: JobFolder = {
     path,
     inputs: join(path, 'in'),
-    remove: () => rm(path, { recursive: true, force: true }),
+    remove: () => rmSync(path, { recursive: true, force: true }),
   };
   try {
-    await makeFolder(path);
-    await makeFolder(job.inputs);
-    await layCode(job, run);
+    makeFolder(path);
+    makeFolder(job.inputs);
+    layCode(job, run);
     return job;
   } catch (error) {
-    await job.remove();
+    job.remove();
     throw error;
   }
 }
 
 /** Lays the code of a run that {@link findRefusal} passed into a folder that has none. */
-export async function layCode({ inputs }: JobFolder, { files }: Pick<ToolRun, 'files'>): Promise<void> {
+export function layCode({ inputs }: JobFolder, { files }: Pick<ToolRun, 'files'>): void {
   // `require` runs a file of any other ending as code too: only what was scanned as code is there.
-  await makeTree(
+  makeTree(
     inputs,
     files.filter(({ path }) => isCode(path)),
   );

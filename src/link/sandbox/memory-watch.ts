@@ -17,7 +17,7 @@ export interface MemoryWatch {
 const periodMs = 25;
 
 /**
- * Reads the memory of a process tree every 25 ms, and more often at first, as many a tool is done by then. The
+ * Reads the memory of a process tree every 25 ms, and once soon after its start, as many a tool is done by then. The
  * data limit of the kernel does not count what is shared, mapped or kept by V8 outside the heap in one sum; this
  * does.
  *
@@ -45,8 +45,7 @@ export function watchMemory(pid: number, limit: number, onExceeded: () => void):
       lookAgain(Math.min(afterMs * 2, periodMs));
     }, afterMs);
   };
-  look();
-  lookAgain(2);
+  lookAgain(8);
   return {
     look,
     seen: () => ({ cpuMs, memPeakBytes }),

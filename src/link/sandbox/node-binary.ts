@@ -7,6 +7,8 @@ import { sandboxIds } from './host.ts';
 export interface NodeBinary {
   /** Absolute, without symbolic links. */
   readonly path: string;
+  /** The same as long as the file is. */
+  readonly stamp: string;
   readonly major: number;
   readonly minor: number;
   /** What it counts against RLIMIT_DATA before it runs anything, in bytes. */
@@ -45,7 +47,7 @@ export async function inspectNode(path: string): Promise<NodeBinary> {
   }
   let answer = known.get(key);
   if (answer === undefined) {
-    answer = ask(file);
+    answer = ask(file, key);
     known.set(key, answer);
     // A binary that was mended in place is asked again.
     answer.catch(() => known.delete(key));
@@ -53,7 +55,7 @@ export async function inspectNode(path: string): Promise<NodeBinary> {
   return answer;
 }
 
-async function ask(path: string): Promise<NodeBinary> {
+async function ask(path: string, stamp: string): Promise<NodeBinary> {
   let text: string;
   try {
     text = await output(path);
@@ -73,7 +75,7 @@ async function ask(path: string): Promise<NodeBinary> {
   const kilobytes = Number(/^VmData:\s+(\d+) kB$/m.exec(said.data)?.[1]);
   const libraries = said.libraries.filter((library) => library.startsWith('/'));
   if (!Number.isFinite(kilobytes)) throw unusable('The size of the Node binary in memory cannot be read.');
-  return { path, major, minor, dataBytes: kilobytes * 1024, libraries };
+  return { path, stamp, major, minor, dataBytes: kilobytes * 1024, libraries };
 }
 
 // The first releases in which a `.js` file may be of either module kind.

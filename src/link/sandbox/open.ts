@@ -7,14 +7,15 @@ import type { Command, Job } from './command.ts';
 import type { Ground } from './ground.ts';
 import { canBecomeSandboxUser, findProgram } from './host.ts';
 import { inspectNode, type NodeBinary } from './node-binary.ts';
-import { requireSandboxOptions, type SandboxOptions } from './options.ts';
-import { holdsWarm, probe } from './probe.ts';
+import { requireSandboxOptions, type SandboxOptions, warmOptions } from './options.ts';
+import { answersWithAllLayers, holdsWarm, probe } from './probe.ts';
 import { probeNetwork } from './probe-network.ts';
 import { runTool } from './run.ts';
 import { isArchitecture } from './seccomp.ts';
+import { layStartImage } from './start-image.ts';
 import type { Backend, RunEnd, Sandbox, ToolRun } from './types.ts';
 import { makeMountPoints, utilLinuxCommand, utilLinuxPrograms } from './util-linux.ts';
-import { createWarmPool } from './warm-pool.ts';
+import { createWarmPool, type WarmPool } from './warm-pool.ts';
 
 /**
  * Opens a sandbox on this machine, after a probe has shown that it holds. There is no weaker mode.
@@ -50,18 +51,19 @@ export async function openAdjustedSandbox(
     const faults: unknown[] = [];
     for (const backend of candidates(options.backend)) {
       try {
-        const build = await builder(backend, node, base);
-        const command = async (job: Job): Promise<Command> => adjust(await build(job));
-        const alone: Ground = { node, base, nets: ['deny'], outside, command };
-        const warm = options.warm ?? 1;
+        const build = builder(backend, node, base);
+        const command = (job: Job): Command => adjust(build(job));
+        const alone: Ground = { node, base, image: false, nets: ['deny'], outside, command };
+        const { places, bytes } = warmOptions(options);
         // Side by side, and both done before anything is removed.
         const network = whyNoNetwork(alone, backend);
         const holds = await probe(alone, backend)
-          .then(() => warm > 0 && holdsWarm(alone, backend))
+          .then(() => places > 0 && holdsWarm(alone, backend))
           .finally(() => network);
         const withheld = await network;
         const ground: Ground = { ...alone, nets: withheld === undefined ? nets : ['deny'] };
-        return { ...sandbox(ground, backend, holds ? warm : 0), ...(withheld !== undefined && { withheld }) };
+        const pool = createWarmPool(ground, { places: holds ? places : 0, bytes });
+        return { ...sandbox(ground, backend, pool), ...(withheld !== undefined && { withheld }) };
       } catch (fault) {
         faults.push(fault);
       }
@@ -93,17 +95,13 @@ function candidates(wanted: Backend | undefined): Backend[] {
   return findProgram('bwrap') === undefined ? ['util-linux'] : ['bwrap', 'util-linux'];
 }
 
-async function builder(
-  backend: Backend,
-  node: NodeBinary,
-  base: BaseFolder,
-): Promise<(job: Job) => Command | Promise<Command>> {
+function builder(backend: Backend, node: NodeBinary, base: BaseFolder): (job: Job) => Command {
   if (backend === 'bwrap') {
     const find = locate(bwrapPrograms);
     return (job) => bwrapCommand(job, find);
   }
   const find = locate(utilLinuxPrograms);
-  await makeMountPoints(node, base);
+  makeMountPoints(node, base);
   return (job) => utilLinuxCommand(job, find);
 }
 
@@ -122,10 +120,15 @@ function locate<Name extends string>(names: readonly Name[]): (name: Name) => st
   return (name) => paths.get(name) as string;
 }
 
-function sandbox(ground: Ground, backend: Backend, warm: number): Sandbox {
+function sandbox(ground: Ground, backend: Backend, pool: WarmPool): Sandbox {
   const closing = new AbortController();
   const running = new Set<Promise<RunEnd>>();
-  const pool = createWarmPool(ground, warm);
+  let imaging: Promise<void> | undefined;
+  const makeImage = async (): Promise<void> => {
+    await layStartImage(ground.node, ground.base, closing.signal);
+    await answersWithAllLayers({ ...ground, image: true });
+    ground.image = true;
+  };
   pool.fill();
   return {
     backend,
@@ -140,11 +143,12 @@ function sandbox(ground: Ground, backend: Backend, warm: number): Sandbox {
         running.delete(end);
         // Not sooner: a tool that runs has the processor before one that may come.
         pool.fill();
+        imaging ??= makeImage().catch(() => undefined);
       });
     },
     async close() {
       closing.abort();
-      await Promise.allSettled([...running, pool.close()]);
+      await Promise.allSettled([...running, imaging, pool.close()]);
       await ground.base.remove();
     },
   };

@@ -107,7 +107,7 @@ export async function probeNetwork(ground: Ground): Promise<void> {
       },
     };
     const run = probeRun('canary.js', canary, 'openvibe-only');
-    const inside = toolCommand(ground.node, run);
+    const inside = toolCommand(ground, run);
     const places = await canaries.setOut(ground.base.path, mark);
     const question = { ...places, host, other, refused };
     await askCanary({ ...ground, outside }, { run, inside, question }, (said, keeper) => {

@@ -53,7 +53,7 @@ process.stdin.on('data', (data) => { text += data; }).on('end', () =>
  */
 export async function probe(ground: Ground, backend: Backend): Promise<void> {
   const secret = join(ground.base.path, `secret-${randomHex(8)}`);
-  await makeFile(secret, randomBytes(16));
+  makeFile(secret, randomBytes(16));
   const listener = createServer((socket) => socket.destroy()).unref();
   try {
     const question = {
@@ -95,7 +95,12 @@ async function repeats(ground: Ground, pool?: Pick<WarmPool, 'take' | 'release'>
   return true;
 }
 
-async function answersWithAllLayers(ground: Ground): Promise<void> {
+/**
+ * Lets a tool answer, and say that Node's own layers are there.
+ *
+ * @throws `link_unavailable` where it does not
+ */
+export async function answersWithAllLayers(ground: Ground): Promise<void> {
   if (await repeats(ground)) return;
   const reason = 'A tool that only repeats its input did not answer inside the sandbox.';
   throw unavailable({ reason, remedy: anotherNode });

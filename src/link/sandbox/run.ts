@@ -27,18 +27,18 @@ export async function runTool(
   const warm = await pool?.take(run);
   if (warm !== undefined) {
     try {
-      const ready = await warm.prepare(run);
+      const ready = warm.prepare(run);
       if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
       if (ready) {
         const started = performance.now();
         warm.begin(run);
-        return await follow(warm.launched, run, [], started, warm.cpuMs);
+        return await follow(warm.launched, run, warm.targets, started, warm.cpuMs);
       }
     } finally {
       pool?.release(warm);
     }
   }
-  const inside = toolCommand(ground.node, run);
+  const inside = toolCommand(ground, run);
   return withJob(ground, run, inside, async (command, targets) => {
     if (run.signal?.aborted) return { kind: 'cancelled', ...unused };
     const started = performance.now();
@@ -69,6 +69,7 @@ async function follow(
   const watch = watchMemory(launched.pid, limits.mem_bytes, () => stop('memory'));
   // A tool is often over right after its first word; at its last, the keeper knows what it used.
   launched.stdout.once('data', watch.look).once('end', watch.look);
+  launched.stderr.once('data', watch.look);
   run.signal?.addEventListener('abort', cancel, { once: true });
   if (run.signal?.aborted) cancel();
   try {

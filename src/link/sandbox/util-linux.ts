@@ -16,9 +16,9 @@ shift 3
 exec "$@"`;
 
 /** Makes the empty files and folders that every run of a sandbox mounts on. */
-export async function makeMountPoints(node: NodeBinary, base: BaseFolder): Promise<void> {
+export function makeMountPoints(node: NodeBinary, base: BaseFolder): void {
   const points = [...fixedBinds(node, base), inputBind('')];
-  await makeTree(
+  makeTree(
     base.root,
     points.map(({ at, kind }) => (kind === 'program' ? { path: at, bytes: new Uint8Array() } : { path: at })),
   );
@@ -29,15 +29,15 @@ export async function makeMountPoints(node: NodeBinary, base: BaseFolder): Promi
  *
  * The first user namespace may mount; the second, made inside it, gives every capability away.
  */
-export async function utilLinuxCommand(
+export function utilLinuxCommand(
   job: Job,
   find: (name: (typeof utilLinuxPrograms)[number]) => string,
-): Promise<Command> {
+): Command {
   const root = job.base.root;
   const table = join(job.folder.path, 'fstab');
   const mounts = [...fixedBinds(job.node, job.base), inputBind(job.folder.inputs)];
   const own: Bind = { from: root, at: '', kind: 'folder' };
-  await makeFile(table, Buffer.from([own, ...mounts].map((bind) => fstabLine(root, bind)).join('')));
+  makeFile(table, Buffer.from([own, ...mounts].map((bind) => fstabLine(root, bind)).join('')));
   return {
     file: find('setpriv'),
     args: [

@@ -1,38 +1,51 @@
+import { setImmediate as afterAnswer } from 'node:timers/promises';
 import type { Ground } from './ground.ts';
 import type { ToolRun } from './types.ts';
-import { fitsWarm, startWarm, type WarmSandbox } from './warm.ts';
+import { startWarm, type WarmSandbox } from './warm.ts';
+import { defaultClass, shareOut, type WarmClass, warmClass } from './warm-class.ts';
 
 /** The sandboxes that were started ahead. Each is given out once, and never comes back. */
 export interface WarmPool {
   /**
-   * The oldest one, when it is up; it is the caller's to release. `undefined` where there is none, it did not
-   * come up, or the run has a network or limits that are not those of the pool.
+   * The oldest one of the run's class, when it is up; it is the caller's to release. `undefined` where there is
+   * none, or it did not come up.
    */
   take(run: ToolRun): Promise<WarmSandbox | undefined>;
   /** Discards one that was taken, whatever became of its job. Nobody has to wait for that but `close`. */
   release(warm: WarmSandbox): void;
-  /** Starts what is missing. */
+  /** Starts what is missing, and discards what is no longer wanted. */
   fill(): void;
   /** Discards what waits, starts no more, and waits until nothing is left of any. */
   close(): Promise<void>;
 }
 
+/** How much a pool holds, and for how long. */
+export interface WarmPoolOptions {
+  /** Most sandboxes that wait at once; 0 is a pool that never gives one. */
+  readonly places: number;
+  /** Most memory of all that wait, in bytes, each counted with all that its runs may have. */
+  readonly bytes: number;
+  /** Milliseconds after which one is exchanged. Default 60 000. */
+  readonly maxAgeMs?: number;
+  /** Milliseconds after its last run for which a class is wanted; the default one always is. Default 300 000. */
+  readonly recallMs?: number;
+}
+
 interface Place {
+  readonly kind: WarmClass;
   readonly starting: Promise<WarmSandbox | undefined>;
   /** Gives the start up. */
   readonly stop: AbortController;
   readonly timer: NodeJS.Timeout;
 }
 
-/**
- * Makes an empty pool.
- *
- * @param size most that wait at once; 0 is a pool that never gives one
- * @param maxAgeMs an older one is exchanged
- */
-export function createWarmPool(ground: Ground, size: number, maxAgeMs = 60_000): WarmPool {
+/** Makes an empty pool. */
+export function createWarmPool(ground: Ground, options: WarmPoolOptions): WarmPool {
+  const { places: most, bytes, maxAgeMs = 60_000, recallMs = 300_000 } = options;
   const places = new Set<Place>();
   const leaving = new Set<Promise<void>>();
+  /** The classes of the last runs, the latest last, and when that was. */
+  const asked = new Map<string, { kind: WarmClass; at: number }>();
   let closed = false;
 
   // A folder that cannot be removed goes with the sandbox's own.
@@ -51,14 +64,15 @@ export function createWarmPool(ground: Ground, size: number, maxAgeMs = 60_000):
     if (places.delete(place)) leave(drop(place));
   };
 
-  const start = (): void => {
+  const start = (kind: WarmClass): void => {
     const stop = new AbortController();
-    const starting = startWarm(ground, stop.signal);
+    // Not before whoever waits for a run has its end: starting a process stops ours for a while.
+    const starting = afterAnswer().then(() => startWarm(ground, kind, stop.signal));
     const exchange = (): void => {
       remove(place);
       fill();
     };
-    const place: Place = { starting, stop, timer: setTimeout(exchange, maxAgeMs).unref() };
+    const place: Place = { kind, starting, stop, timer: setTimeout(exchange, maxAgeMs).unref() };
     places.add(place);
     // One that did not come up, or died, is not what the next job should find; the job after it fills the place.
     void starting.then(async (warm) => {
@@ -67,16 +81,40 @@ export function createWarmPool(ground: Ground, size: number, maxAgeMs = 60_000):
     });
   };
 
+  const learn = (kind: WarmClass): void => {
+    asked.delete(kind.key);
+    asked.set(kind.key, { kind, at: performance.now() });
+    // More classes than places are never wanted.
+    const [oldest] = asked.keys();
+    if (asked.size > most && oldest !== undefined) asked.delete(oldest);
+  };
+
+  const wanted = (): WarmClass[] => {
+    const lately = [...asked.values()].filter(({ at }) => performance.now() - at < recallMs).reverse();
+    const others = lately.map(({ kind }) => kind).filter(({ key }) => key !== defaultClass.key);
+    return shareOut([defaultClass, ...others], most, bytes);
+  };
+
   const fill = (): void => {
-    while (!closed && places.size < size) start();
+    if (closed) return;
+    const missing = wanted();
+    for (const place of [...places]) {
+      const at = missing.findIndex(({ key }) => key === place.kind.key);
+      if (at === -1) remove(place);
+      else missing.splice(at, 1);
+    }
+    missing.forEach(start);
   };
 
   return {
     fill,
-    release: (warm) => leave(warm.discard()),
+    release: (warm) => leave(afterAnswer().then(warm.discard)),
     async take(run) {
-      const [place] = places;
-      if (place === undefined || run.signal?.aborted || !fitsWarm(run)) return undefined;
+      if (closed || run.signal?.aborted) return undefined;
+      const kind = warmClass(run);
+      learn(kind);
+      const place = [...places].find((one) => one.kind.key === kind.key);
+      if (place === undefined) return undefined;
       places.delete(place);
       clearTimeout(place.timer);
       const giveUp = (): void => place.stop.abort();

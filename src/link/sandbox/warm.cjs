@@ -4,8 +4,14 @@
 const { readSync, writeSync } = require('node:fs');
 const Module = require('node:module');
 
-// What nearly every tool loads, through `process.stdin` and `process.stdout`.
+// What nearly every tool loads, through `process.stdin` and `process.stdout`. They themselves are not made yet: they
+// open a descriptor, and turn blocking writes into others.
 require('node:net');
+// `fetch` and what TLS trusts are most of what a tool with a network waits for.
+if (process.execArgv.includes('--require=/rt/network.cjs')) {
+  void globalThis.Response;
+  require('node:tls').createSecureContext();
+}
 
 writeSync(1, '\n');
 

@@ -1,84 +1,81 @@
-import { defaultLimits } from '../../skill/caps.ts';
+import type { Target } from '../egress/targets.ts';
 import { warmCommand } from './command.ts';
-import type { Ground } from './ground.ts';
-import { type JobFolder, layCode, makeJobFolder } from './job-folder.ts';
+import { type Ground, layOut, type Plot } from './ground.ts';
+import { layCode } from './job-folder.ts';
 import { type Launched, launch } from './launch.ts';
-import { cpuSeconds } from './limits.ts';
 import { processTree } from './process-tree.ts';
 import type { ToolRun } from './types.ts';
+import { defaultClass, type WarmClass } from './warm-class.ts';
 
 /** A sandbox that was started ahead: Node waits inside for its one job, and there is no job's data in it. */
 export interface WarmSandbox {
   readonly launched: Launched;
   /** Processor milliseconds of its start. */
   readonly cpuMs: number;
+  /** The hosts that its tool asked for. */
+  readonly targets: readonly Target[];
   /** Lays a run's code into it; whether it can still run that. Nothing of the tool's has run when it cannot. */
-  prepare(run: ToolRun): Promise<boolean>;
+  prepare(run: ToolRun): boolean;
   /** Starts what was prepared. Its input, and only that, is then to be written to stdin. */
   begin(run: ToolRun): void;
-  /** Kills it, and removes its folder when nothing uses it any more. */
+  /** Kills it, and removes what it was built from when nothing uses that any more. */
   discard(): Promise<void>;
 }
 
 /** Milliseconds that a start may take. */
 const patienceMs = 5000;
 
-/** Whether a warm sandbox is exactly what would be built for the run: no network, and the same limits of the kernel. */
-export function fitsWarm({ net, limits }: Pick<ToolRun, 'net' | 'limits'>): boolean {
-  return (
-    net === 'deny' &&
-    limits.mem_bytes === defaultLimits.mem_bytes &&
-    cpuSeconds(limits) === cpuSeconds(defaultLimits)
-  );
-}
-
 /**
- * Starts a sandbox ahead, for a tool of the default limits. While it waits it does not keep the host's process
- * alive.
+ * Starts a sandbox ahead. While it waits it does not keep the host's process alive.
  *
  * @param signal gives the start up
  * @returns `undefined` where it did not come up, and nothing is left of it
  */
-export async function startWarm(ground: Ground, signal?: AbortSignal): Promise<WarmSandbox | undefined> {
-  let folder: JobFolder | undefined;
+export async function startWarm(
+  ground: Ground,
+  kind: WarmClass = defaultClass,
+  signal?: AbortSignal,
+): Promise<WarmSandbox | undefined> {
+  let plot: Plot | undefined;
   let launched: Launched | undefined;
   try {
-    const { node, base } = ground;
-    const limits = defaultLimits;
-    folder = await makeJobFolder(base.path, { files: [] });
-    launched = await launch(
-      await ground.command({ node, base, folder, limits, inside: warmCommand(node, limits) }),
-    );
+    plot = await layOut(ground, { files: [], ...kind }, warmCommand(ground, kind));
+    launched = await launch(plot.command);
     if (await saysReady(launched, signal)) {
       launched.hold(false);
-      return warmSandbox(launched, folder);
+      return warmSandbox(launched, plot);
     }
   } catch {
     // A job then has a sandbox built for it, and that says what is wrong with the machine.
   }
   // What cannot be removed goes with the sandbox's own folder.
-  await remove(launched, folder).catch(() => undefined);
+  await remove(launched, plot).catch(() => undefined);
   return undefined;
 }
 
-function warmSandbox(launched: Launched, folder: JobFolder): WarmSandbox {
+function warmSandbox(launched: Launched, plot: Plot): WarmSandbox {
+  const { folder, egress } = plot;
   return {
     launched,
     cpuMs: processTree(launched.pid).reduce((sum, one) => sum + one.cpuMs, 0),
-    async prepare(run) {
+    targets: egress?.targets ?? [],
+    prepare(run) {
       launched.hold(true);
       try {
-        await layCode(folder, run);
+        layCode(folder, run);
       } catch {
         return false;
       }
       return !launched.isGone();
     },
-    begin({ entry }) {
+    begin({ entry, net }) {
+      egress?.arm(net);
+      // It goes out together with the input.
+      launched.stdin.cork();
       launched.stdin.write(`${entry}\n`);
       launched.stdout.resume();
     },
-    discard: () => remove(launched, folder),
+    discard: () => remove(launched, plot),
   };
 }
 
@@ -102,7 +99,7 @@ async function saysReady({ stdout, exit, kill }: Launched, signal?: AbortSignal)
   }
 }
 
-async function remove(launched: Launched | undefined, folder: JobFolder | undefined): Promise<void> {
+async function remove(launched: Launched | undefined, plot: Plot | undefined): Promise<void> {
   if (launched !== undefined) {
     launched.hold(true);
     launched.kill();
@@ -111,5 +108,5 @@ async function remove(launched: Launched | undefined, folder: JobFolder | undefi
     launched.stderr.resume();
     await launched.exit;
   }
-  await folder?.remove();
+  await plot?.remove();
 }

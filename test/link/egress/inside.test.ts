@@ -2,21 +2,13 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLink } from '../../../src/link/link.ts';
-import type { Command } from '../../../src/link/sandbox/command.ts';
 import { openAdjustedSandbox } from '../../../src/link/sandbox/open.ts';
 import type { RunEnd, Sandbox, ToolRun } from '../../../src/link/sandbox/types.ts';
 import { utf8 } from '../../../src/skill/sha256.ts';
 import { readySkills } from '../../../src/testing/skills.ts';
 import { ann, jobRequest } from '../helpers.ts';
 import { backends, eventually, makeDirectory, toolRun } from '../sandbox/help.ts';
-import { buildWorld, certificate, somewhere, type World } from './world.ts';
-
-// Gives the tool's Node the certificate of the world's server.
-function trusting(command: Command): Command {
-  const at = command.args.indexOf('--remount-ro');
-  const words = ['--ro-bind', certificate, '/ca.pem', '--setenv', 'NODE_EXTRA_CA_CERTS', '/ca.pem'];
-  return at === -1 ? command : { ...command, args: command.args.toSpliced(at, 0, ...words) };
-}
+import { buildWorld, somewhere, trusting, type World } from './world.ts';
 
 /** A tool that answers what an expression comes to, or the codes of the error that it ends with. */
 const answering = (expression: string): string => `

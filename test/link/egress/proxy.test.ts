@@ -19,7 +19,8 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'egress-'));
   world = await buildWorld((_request, response) => response.end('hello'));
   world.names.set('site.example.com', [[somewhere, elsewhere]]);
-  egress = await openEgress(folder, 'public', world.outside);
+  egress = await openEgress(folder, world.outside);
+  egress.arm('public');
 });
 afterEach(async () => {
   await egress.close();
@@ -72,7 +73,7 @@ describe('the way out', () => {
 
   it('is open to one user, in a folder whose path is longer than a socket address', async () => {
     const long = await mkdtemp(join(folder, 'long-'.repeat(24)));
-    const other = await openEgress(long, 'public', world.outside);
+    const other = await openEgress(long, world.outside);
     const { mode } = await stat(other.path);
     expect(mode & 0o777).toBe(0o600);
     await other.close();
@@ -89,7 +90,8 @@ describe('the way out', () => {
       dials += 1;
       return dials === 1 ? connect(port, '127.0.0.1') : world.outside.dial(address, at);
     };
-    const other = await openEgress(await mkdtemp(join(folder, 'o')), 'public', { ...world.outside, dial });
+    const other = await openEgress(await mkdtemp(join(folder, 'o')), { ...world.outside, dial });
+    other.arm('public');
     await egress.close();
     egress = other;
     expect(await getPlain('site.example.com:80', 'site.example.com')).toMatch(/hello$/);
@@ -130,7 +132,8 @@ describe('what the proxy refuses before anybody is asked', () => {
     '%s for a tool that may speak to OpenVibe only',
     async (host) => {
       await egress.close();
-      egress = await openEgress(folder, 'openvibe-only', world.outside);
+      egress = await openEgress(folder, world.outside);
+      egress.arm('openvibe-only');
       expect((await ask(`${host}:443`)).status).toBe(403);
       expect(world.lookups).toEqual([]);
     },
@@ -225,7 +228,8 @@ describe('what the proxy bounds', () => {
     await once(flood, 'listening');
     const { port } = flood.address() as { port: number };
     await egress.close();
-    egress = await openEgress(folder, 'public', { ...world.outside, dial: () => connect(port, '127.0.0.1') });
+    egress = await openEgress(folder, { ...world.outside, dial: () => connect(port, '127.0.0.1') });
+    egress.arm('public');
     const download = async (): Promise<number> => {
       const { status, socket } = await ask('site.example.com:80');
       if (status !== 200) return 0;

@@ -3,14 +3,22 @@ import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
-import { fileURLToPath } from 'node:url';
+import { resolve } from 'node:path';
 import type { Outside } from '../../../src/link/egress/outside.ts';
+import type { Command } from '../../../src/link/sandbox/command.ts';
 
-const fixture = (name: string): string =>
-  fileURLToPath(new URL(`../../fixtures/egress-${name}.pem`, import.meta.url));
+// From the project's own folder, as the bench is bundled into another.
+const fixture = (name: string): string => resolve(`test/fixtures/egress-${name}.pem`);
 
 /** A certificate that signed itself, for `site.example.com`, `*.example.org`, `api.openvibe.run`. */
 export const certificate = fixture('cert');
+
+/** Gives the tools of a sandbox the certificate of the world's server. */
+export function trusting(command: Command): Command {
+  const at = command.args.indexOf('--remount-ro');
+  const words = ['--ro-bind', certificate, '/ca.pem', '--setenv', 'NODE_EXTRA_CA_CERTS', '/ca.pem'];
+  return at === -1 ? command : { ...command, args: command.args.toSpliced(at, 0, ...words) };
+}
 
 /** Addresses that the world's DNS may give out as if they were public. */
 export const somewhere = '93.184.215.14';

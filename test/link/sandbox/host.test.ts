@@ -35,7 +35,7 @@ beforeAll(async () => {
     logLevel: 'silent',
     build: { ssr: source('./host-program.ts'), outDir: built.path, target: 'node20', minify: false },
   });
-  for (const name of ['preload.cjs', 'network.cjs', 'warm.cjs']) {
+  for (const name of ['preload.cjs', 'network.cjs', 'warm.cjs', 'image.cjs']) {
     copyFileSync(source(`../../../src/link/sandbox/${name}`), join(built.path, name));
   }
 });

@@ -41,7 +41,12 @@ const limitTo = (name: string, value?: string) =>
   );
 /** Takes flags of the tool's Node away. */
 const nodeWithout = (flags: RegExp) =>
-  edit((args) => args.filter((word, at) => at < args.lastIndexOf('/bin/node') || !flags.test(word)));
+  edit((args) =>
+    args.filter(
+      // A start image is of use under its own flags alone.
+      (word, at) => at < args.lastIndexOf('/bin/node') || !(flags.test(word) || /^--snapshot/.test(word)),
+    ),
+  );
 /** Binds a folder of the host into bwrap's root. */
 const bindHost = (how: string) =>
   edit((args) => {

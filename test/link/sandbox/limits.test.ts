@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { heapFlags, permissionFlags, processLimits } from '../../../src/link/sandbox/limits.ts';
+import { heapFlags, permissionFlags, processLimits, v8Flags } from '../../../src/link/sandbox/limits.ts';
 import { defaultLimits } from '../../../src/skill/caps.ts';
 
-const node = (major: number, minor: number) => ({ path: '', major, minor, dataBytes: 1000, libraries: [] });
+const node = (major: number, minor: number) => ({
+  path: '',
+  stamp: '',
+  major,
+  minor,
+  dataBytes: 1000,
+  libraries: [],
+});
 
 describe('permissionFlags', () => {
   it.each([
@@ -20,6 +27,12 @@ describe('permissionFlags', () => {
     expect(flags.includes('--no-experimental-sqlite')).toBe(sqlite);
     expect(flags.includes('--disable-sigusr1')).toBe(signal);
   });
+});
+
+it('asks only an old V8 for the patience with WebAssembly that newer ones have', () => {
+  const patient = (major: number) =>
+    v8Flags(node(major, 20), defaultLimits).some((flag) => flag.includes('wasm'));
+  expect([20, 22, 26].map(patient)).toEqual([true, false, false]);
 });
 
 it('adds what the binary needs itself to the limit on data', () => {

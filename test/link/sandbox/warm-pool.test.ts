@@ -1,15 +1,18 @@
-import { readdirSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { internet } from '../../../src/link/egress/outside.ts';
 import { type BaseFolder, createBaseFolder } from '../../../src/link/sandbox/base-folder.ts';
 import type { Ground } from '../../../src/link/sandbox/ground.ts';
 import { findProgram } from '../../../src/link/sandbox/host.ts';
+import { processLimits } from '../../../src/link/sandbox/limits.ts';
 import { inspectNode } from '../../../src/link/sandbox/node-binary.ts';
 import { childrenOf, processTree, startTime } from '../../../src/link/sandbox/process-tree.ts';
 import { isArchitecture } from '../../../src/link/sandbox/seccomp.ts';
 import { makeMountPoints, utilLinuxCommand } from '../../../src/link/sandbox/util-linux.ts';
 import { startWarm } from '../../../src/link/sandbox/warm.ts';
+import { defaultClass } from '../../../src/link/sandbox/warm-class.ts';
 import { createWarmPool } from '../../../src/link/sandbox/warm-pool.ts';
+import { defaultLimits } from '../../../src/skill/caps.ts';
 import { eventually, makeDirectory, toolRun } from './help.ts';
 
 let directory: Awaited<ReturnType<typeof makeDirectory>>;
@@ -21,10 +24,11 @@ beforeEach(async () => {
   if (!isArchitecture(arch)) throw new Error('There is no sandbox for this architecture.');
   base = await createBaseFolder(arch, directory.path);
   const node = await inspectNode(process.execPath);
-  await makeMountPoints(node, base);
+  makeMountPoints(node, base);
   ground = {
     node,
     base,
+    image: false,
     nets: ['deny'],
     outside: internet,
     command: (job) => utilLinuxCommand(job, (name) => findProgram(name) ?? ''),
@@ -36,12 +40,13 @@ afterEach(async () => {
   await directory[Symbol.asyncDispose]();
 });
 
+const bytes = 1 << 30;
 const keepers = (): number[] => childrenOf(process.pid);
 const jobs = (): string[] => readdirSync(base.path).filter((name) => name.startsWith('job-'));
 
 describe('a pool', () => {
   it('starts as many as it is told, gives each once, and starts no more until it is asked', async () => {
-    const pool = createWarmPool(ground, 2);
+    const pool = createWarmPool(ground, { places: 2, bytes });
     expect(await pool.take(toolRun(''))).toBeUndefined();
     pool.fill();
     pool.fill();
@@ -56,7 +61,7 @@ describe('a pool', () => {
   });
 
   it('exchanges one that is old', async () => {
-    const pool = createWarmPool(ground, 1, 150);
+    const pool = createWarmPool(ground, { places: 1, bytes, maxAgeMs: 150 });
     pool.fill();
     expect(await eventually(() => keepers().length === 1)).toBe(true);
     const [old = 0] = keepers();
@@ -67,7 +72,7 @@ describe('a pool', () => {
   });
 
   it('forgets one that died while it waited, and removes its folder', async () => {
-    const pool = createWarmPool(ground, 1);
+    const pool = createWarmPool(ground, { places: 1, bytes });
     pool.fill();
     // Keeper and Node: it waits.
     expect(await eventually(() => processTree(process.pid).length === 3)).toBe(true);
@@ -78,7 +83,7 @@ describe('a pool', () => {
   });
 
   it('leaves nothing when it is closed in the middle of a start, and starts nothing after', async () => {
-    const pool = createWarmPool(ground, 3);
+    const pool = createWarmPool(ground, { places: 3, bytes });
     pool.fill();
     await pool.close();
     expect(keepers()).toEqual([]);
@@ -86,10 +91,62 @@ describe('a pool', () => {
     expect(await pool.take(toolRun(''))).toBeUndefined();
   });
 
+  it('learns what is asked for, makes room for the latest of it, and forgets it again', async () => {
+    const now = vi.spyOn(performance, 'now');
+    const pool = createWarmPool(ground, { places: 2, bytes, recallMs: 1000 });
+    const ask = async (mem_bytes: number): Promise<boolean> => {
+      const warm = await pool.take(toolRun('', { limits: { ...defaultLimits, mem_bytes } }));
+      if (warm !== undefined) pool.release(warm);
+      pool.fill();
+      return warm !== undefined;
+    };
+    pool.fill();
+    expect(await ask(64 << 20)).toBe(false);
+    expect(await ask(64 << 20)).toBe(true);
+    expect(await ask(32 << 20)).toBe(false);
+    expect(await ask(64 << 20)).toBe(false);
+    expect(await ask(defaultLimits.mem_bytes)).toBe(true);
+    expect(await eventually(() => keepers().length === 2)).toBe(true);
+    now.mockReturnValue(performance.now() + 1001);
+    pool.fill();
+    expect(await ask(64 << 20)).toBe(false);
+    now.mockRestore();
+    await pool.close();
+  });
+
+  it('holds no more than its memory, each counted with all that its runs may have', async () => {
+    const pool = createWarmPool(ground, { places: 8, bytes: 3 * defaultLimits.mem_bytes - 1 });
+    pool.fill();
+    expect(await eventually(() => jobs().length === 2)).toBe(true);
+    pool.fill();
+    await pool.take(toolRun('', { limits: { ...defaultLimits, mem_bytes: 64 << 20 } }));
+    pool.fill();
+    // One default, one of the others, and no second default beside them.
+    expect(await eventually(() => keepers().length === 3 && jobs().length === 3)).toBe(true);
+    await pool.close();
+  });
+
+  it('gives a run what the kernel would be told for it', async () => {
+    const limits = { wall_ms: 3500, mem_bytes: 64 << 20 };
+    const pool = createWarmPool(ground, { places: 2, bytes });
+    const run = toolRun('', { limits });
+    await pool.take(run);
+    pool.fill();
+    const warm = await pool.take(run);
+    const { pid = 0 } = processTree(warm?.launched.pid ?? 0).at(-1) ?? {};
+    const told = readFileSync(`/proc/${pid}/limits`, 'latin1');
+    const [data = '', cpu = ''] = processLimits(ground.node, limits);
+    expect(/^Max data size +(\d+) +(\d+)/m.exec(told)?.slice(1)).toEqual(Array(2).fill(data.slice(7)));
+    expect(/^Max cpu time +(\d+) +(\d+)/m.exec(told)?.slice(1)).toEqual(Array(2).fill(cpu.slice(6)));
+    expect(readFileSync(`/proc/${pid}/cmdline`, 'latin1')).toContain('--max-old-space-size=32');
+    await warm?.discard();
+    await pool.close();
+  });
+
   it('keeps no caller waiting that aborts', async () => {
     const silent = createWarmPool(
-      { ...ground, command: async () => ({ file: '/bin/sleep', args: ['60'] }) },
-      1,
+      { ...ground, command: () => ({ file: '/bin/sleep', args: ['60'] }) },
+      { places: 1, bytes },
     );
     silent.fill();
     const stop = new AbortController();
@@ -113,11 +170,11 @@ describe('one that was started ahead', () => {
   });
 
   it('does not count when it says anything but its word', async () => {
-    const command = async () => ({ file: '/bin/sh', args: ['-c', 'echo ready; sleep 60'] });
+    const command = () => ({ file: '/bin/sh', args: ['-c', 'echo ready; sleep 60'] });
     expect(await startWarm({ ...ground, command })).toBeUndefined();
   });
 
   it('is given up on a signal, also on one that came before', async () => {
-    expect(await startWarm(ground, AbortSignal.abort())).toBeUndefined();
+    expect(await startWarm(ground, defaultClass, AbortSignal.abort())).toBeUndefined();
   });
 });

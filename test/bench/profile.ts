@@ -1,0 +1,76 @@
+import type { Outside } from '../../src/link/egress/outside.ts';
+import type { Command } from '../../src/link/sandbox/command.ts';
+import { openAdjustedSandbox } from '../../src/link/sandbox/open.ts';
+import type { Backend, ToolRun } from '../../src/link/sandbox/types.ts';
+import { type Figure, percentile } from './table.ts';
+
+const rounds = 20;
+const phases = ['folder', 'spawn', 'keeper', 'node start', 'preload', 'tool', 'exit'] as const;
+
+// `hrtime` is the kernel's, and so the same inside.
+const now = (): number => Number(process.hrtime.bigint()) / 1e6;
+const inside = `const now = () => Number(process.hrtime.bigint()) / 1e6;`;
+const before = `${inside} globalThis.times = [now() - performance.now(), now()];`;
+const after = `${inside} globalThis.times.push(now());`;
+
+/**
+ * Where the time of a run that is built for its job goes: medians of each phase, in milliseconds. `tool` is from
+ * the end of the preload to the tool's last word, and `exit` all that follows.
+ *
+ * @param code writes its answer once
+ */
+export async function profile(
+  name: string,
+  run: Omit<ToolRun, 'files' | 'entry' | 'onStart'>,
+  code: string,
+  options: { backend: Backend; directory: string; outside: Outside; adjust: (command: Command) => Command },
+): Promise<Figure[]> {
+  const { backend, directory, outside } = options;
+  let built = 0;
+  let started = 0;
+  const adjust = (command: Command): Command => {
+    const { args, ...rest } = options.adjust(command);
+    built = now();
+    const at = args.findLastIndex((word) => word.startsWith('--require=/rt/'));
+    if (at === -1 || args.at(-1) !== '/in/main.js') return { ...rest, args };
+    const between = ['--require=/in/before.js', args[at] ?? '', '--require=/in/after.js'];
+    return { ...rest, args: args.toSpliced(at, 1, ...between) };
+  };
+  const answer = `const write = process.stdout.write.bind(process.stdout);
+    process.stdout.write = () => write(JSON.stringify([...globalThis.times, now()]));`;
+  const files = Object.entries({ main: `${inside} ${answer} ${code}`, before, after }).map(
+    ([path, text]) => ({
+      path: `${path}.js`,
+      bytes: Buffer.from(text),
+    }),
+  );
+  const samples = new Map<string, number[]>(phases.map((phase) => [phase, []]));
+  const sandbox = await openAdjustedSandbox({ backend, directory, warm: 0 }, adjust, outside);
+  try {
+    for (let round = -2; round < rounds; round += 1) {
+      const begun = now();
+      const onStart = (): void => {
+        started = now();
+      };
+      const end = await sandbox.run({ ...run, files, entry: 'main.js', onStart });
+      const over = now();
+      if (end.kind !== 'exited') throw new Error(`The profiled tool did not run: ${end.kind}. ${end.stderr}`);
+      if (round < 0) continue;
+      const marks = [begun, built, started, ...(end.value as number[]), over];
+      for (const [at, phase] of phases.entries()) {
+        samples.get(phase)?.push((marks[at + 1] ?? 0) - (marks[at] ?? 0));
+      }
+    }
+  } finally {
+    await sandbox.close();
+  }
+  return phases.map((phase) => {
+    const taken = samples.get(phase) ?? [];
+    return {
+      name: `${name}: ${phase}`,
+      p50: percentile(taken, 0.5),
+      p95: percentile(taken, 0.95),
+      unit: 'ms',
+    };
+  });
+}

@@ -4,9 +4,11 @@
 const { readSync, writeSync } = require('node:fs');
 const Module = require('node:module');
 
-// What nearly every tool loads, through `process.stdin` and `process.stdout`. They themselves are not made yet: they
-// open a descriptor, and turn blocking writes into others.
-require('node:net');
+// What nearly every tool loads, through `process.stdin` and `process.stdout`, and a socket that is never opened, so
+// that making one is compiled. They themselves are not made yet: they open a descriptor, and turn blocking writes
+// into others.
+const { Socket } = require('node:net');
+new Socket();
 // `fetch` and what TLS trusts are most of what a tool with a network waits for.
 if (process.execArgv.includes('--require=/rt/network.cjs')) {
   void globalThis.Response;

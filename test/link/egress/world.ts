@@ -27,6 +27,8 @@ export const elsewhere = '2606:4700::1111';
 /** An internet of one machine: a made DNS, and a web server on loopback behind every address. */
 export interface World extends AsyncDisposable {
   readonly outside: Outside;
+  /** Where its web server is, for who is in no sandbox: `https://127.0.0.1:<port>/` */
+  readonly url: string;
   /** What each look-up of a name answers; the last goes on. */
   readonly names: Map<string, string[][]>;
   readonly lookups: string[];
@@ -53,6 +55,7 @@ export async function buildWorld(
   for (const server of servers) await once(server.listen(0, '127.0.0.1'), 'listening');
   const [http, https] = servers.map((server) => (server.address() as AddressInfo).port);
   return {
+    url: `https://127.0.0.1:${https}/`,
     names,
     lookups,
     dialled,

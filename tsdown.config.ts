@@ -38,4 +38,13 @@ export default defineConfig([
     clean: true,
     copy: [{ from: 'src/link/sandbox/*.cjs', to: 'build/bench' }],
   },
+  {
+    entry: { main: 'test/chaos/main.ts' },
+    outDir: 'build/chaos',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    dts: false,
+    clean: true,
+  },
 ]);

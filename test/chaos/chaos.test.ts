@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { createMemoryStore } from '../../src/store/memory.ts';
+import { forgetful, withoutCompareAndSet, withoutKeys, withoutOpenSteps } from './broken.ts';
+import { chaosSkills } from './calls.ts';
+import { hashAtOnce } from './hashes.ts';
+import { type Tally, type TallyOptions, tallySchedules } from './run.ts';
+
+hashAtOnce();
+
+async function play(schedules: number, options: Pick<TallyOptions, 'store' | 'makeRun'>): Promise<Tally> {
+  const indices = Array.from({ length: schedules }, (_, index) => index);
+  return tallySchedules({ seed: 1, indices, skills: await chaosSkills(), ...options });
+}
+
+test('C17, C21, C24, C28, C63, C96, C100: over the memory store nothing runs twice, is lost or is wrong', async () => {
+  const { found, crashes } = await play(150, { store: createMemoryStore });
+  expect(found).toEqual([]);
+  // It was no calm sea.
+  expect(crashes.size).toBeGreaterThan(15);
+});
+
+test('C18: chaos sees duplicates over a store without compare-and-set', async () => {
+  const { duplicates, wrong } = await play(40, { store: withoutCompareAndSet });
+  expect(duplicates).toBeGreaterThan(0);
+  expect(wrong).toBeGreaterThan(0);
+});
+
+test('C96: chaos sees duplicates of a Run that does not heed keys', async () => {
+  const { duplicates } = await play(120, { store: createMemoryStore, makeRun: withoutKeys });
+  expect(duplicates).toBeGreaterThan(0);
+});
+
+test('chaos sees what is lost over a store that finds no open step', async () => {
+  expect((await play(40, { store: withoutOpenSteps })).lost).toBeGreaterThan(0);
+});
+
+test('chaos sees what is wrong over a store that forgets an update', async () => {
+  expect((await play(40, { store: forgetful })).wrong).toBeGreaterThan(0);
+});
+
+test('a schedule is played the same way every time', async () => {
+  const [first, second] = [
+    await play(20, { store: withoutCompareAndSet }),
+    await play(20, { store: withoutCompareAndSet }),
+  ];
+  expect([...first.crashes]).toEqual([...second.crashes]);
+  expect([first.duplicates, first.wrong]).toEqual([second.duplicates, second.wrong]);
+});

@@ -1,0 +1,54 @@
+// npm run chaos -- --schedules N --seed S [--store memory] [--only INDEX]
+import { parseArgs } from 'node:util';
+import { chaosSkills } from './calls.ts';
+import { hashAtOnce } from './hashes.ts';
+import { type Tally, tallySchedules } from './run.ts';
+import { makeSchedule } from './schedule.ts';
+import { openStore, type StoreName, storeNames } from './stores.ts';
+
+const { values } = parseArgs({
+  options: {
+    schedules: { type: 'string', default: '1000' },
+    seed: { type: 'string', default: '1' },
+    store: { type: 'string', default: 'memory' },
+    /** Plays one schedule, and prints it. */
+    only: { type: 'string' },
+  },
+});
+
+const seed = wholeOf('seed', values.seed);
+const name = storeNames.find((known) => known === values.store);
+if (name === undefined) fail(`--store: one of ${storeNames.join(', ')}.`);
+hashAtOnce();
+report(await play(name));
+
+async function play(storeName: StoreName): Promise<Tally> {
+  const skills = await chaosSkills();
+  await using store = await openStore(storeName);
+  if (values.only === undefined) {
+    const indices = Array.from({ length: wholeOf('schedules', values.schedules) }, (_, index) => index);
+    return tallySchedules({ seed, indices, skills, store: store.next });
+  }
+  const only = wholeOf('only', values.only);
+  process.stderr.write(`${JSON.stringify(makeSchedule(seed, only), null, 2)}\n`);
+  return tallySchedules({ seed, indices: [only], skills, store: store.next });
+}
+
+function report({ schedules, duplicates, lost, wrong, crashes, found }: Tally): void {
+  for (const { index, verdict } of found)
+    process.stderr.write(`--only ${index}: ${JSON.stringify(verdict)}\n`);
+  const deaths = [...crashes.values()].reduce((sum, times) => sum + times, 0);
+  process.stderr.write(`${name}: ${deaths} crashes in ${crashes.size} kinds of await points\n`);
+  process.stdout.write(`${JSON.stringify({ schedules, duplicates, lost, wrong, seed })}\n`);
+  if (duplicates + lost + wrong > 0) process.exitCode = 1;
+}
+
+function wholeOf(option: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  return fail(`--${option}: a whole number.`);
+}
+
+function fail(message: string): never {
+  process.stderr.write(`${message}\n`);
+  process.exit(2);
+}

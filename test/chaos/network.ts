@@ -1,0 +1,130 @@
+import type { JobSpec } from '../../src/link/job-spec.ts';
+import type { Person } from '../../src/run/service.ts';
+import type { Job } from '../../src/run/wire.ts';
+import type { MockFault, MockRoute } from '../../src/testing/mock-faults.ts';
+import type { MockNode } from '../../src/testing/mock-nodes.ts';
+import { createMockRun, type MockRun } from '../../src/testing/mock-run.ts';
+import type { MockEnd } from '../../src/testing/mock-script.ts';
+import { token } from './calls.ts';
+import type { NetFault } from './schedule.ts';
+import type { Stage } from './stage.ts';
+
+/** A job that the mock Run made, and what became of it. */
+export interface MadeJob {
+  readonly spec: JobSpec;
+  readonly end: MockEnd;
+  readonly job: Job;
+}
+
+/** Run, its nodes and the way to them. */
+export interface Network {
+  readonly ownNodes: readonly string[];
+  /** One request of a process. */
+  send(request: Request): Promise<Response>;
+  setOwn(up: boolean): void;
+  /** A job of a stranger's. */
+  stranger(): Promise<void>;
+  /** From here on nothing goes wrong. */
+  heal(): void;
+  /** The person's jobs as Run tells of them now. */
+  jobs(): Promise<readonly MadeJob[]>;
+}
+
+/** What a network is made of. */
+export interface NetworkPlan {
+  readonly own: boolean;
+  readonly pool: boolean;
+  readonly ends: readonly MockEnd[];
+  readonly faults: readonly NetFault[];
+}
+
+const ownNode = 'node-own-1';
+const stranger: Person = {
+  subject: 'usr_01JZZZZZZZZZZZZZZZZZZZZZZZ',
+  project: 'prj_01JZZZZZZZZZZZZZZZZZZZZZZZ',
+};
+
+/** @param make makes the Run; a test gives one that has a fault of its own */
+export function createNetwork(
+  stage: Stage,
+  person: Person,
+  plan: NetworkPlan,
+  make: typeof createMockRun = createMockRun,
+): Network {
+  const made: { spec: JobSpec; end: MockEnd; id: string }[] = [];
+  const faults = new Map(plan.faults.map((fault) => [fault.nth, fault.kind]));
+  let body: unknown;
+  let requests = 0;
+  const nodesWith = (up: boolean): MockNode[] => [
+    ...(plan.own ? [{ node: ownNode, trust: 'user-owned', health: up ? 'up' : 'down' } as const] : []),
+    ...(plan.pool ? [{ node: 'node-pool-1', trust: 'first-party' } as const] : []),
+  ];
+  const mock: MockRun = make({
+    clock: stage.clock,
+    nodes: nodesWith(true),
+    otherwise(spec, job) {
+      if (job.project_id !== person.project) return { result: null };
+      const end = plan.ends[Math.min(made.length, plan.ends.length - 1)] ?? { result: {} };
+      made.push({ spec, end, id: job.id });
+      return end;
+    },
+  });
+  const ask = (path: string, who: Person, init: RequestInit = {}): Promise<Response> =>
+    mock.fetch(`${mock.baseUrl}/api/v1/jobs${path}`, {
+      ...init,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'x-ov-subject': who.subject,
+        'x-ov-project': who.project,
+        'content-type': 'application/json',
+      },
+    });
+
+  return {
+    ownNodes: [ownNode],
+    async send(request) {
+      requests += 1;
+      const kind = faults.get(requests);
+      const isSubmit = request.method === 'POST' && request.url.endsWith('/api/v1/jobs');
+      if (isSubmit) body = await request.clone().json();
+      if (kind === 'twice') await mock.fetch(request.clone()).then((first) => first.text());
+      else if (kind !== undefined) mock.fault(faultOf(kind, routeOf(request)));
+      return mock.fetch(request);
+    },
+    setOwn: (up) => mock.setNodes(nodesWith(up)),
+    async stranger() {
+      if (body === undefined) return;
+      const key = `stranger:${requests}`;
+      const theirs = { ...(body as object), idempotency_key: key, requirements: {} };
+      await ask('', stranger, { method: 'POST', body: JSON.stringify(theirs) });
+    },
+    heal: () => faults.clear(),
+    async jobs() {
+      const all: MadeJob[] = [];
+      for (const { spec, end, id } of made) {
+        const job = (await (await ask(`/${id}`, person)).json()) as Job;
+        all.push({ spec, end, job });
+      }
+      return all;
+    },
+  };
+}
+
+function faultOf(kind: Exclude<NetFault['kind'], 'twice'>, on: MockRoute): MockFault {
+  if (kind === 'late') return { on, kind: 'slow', ms: 15_000 };
+  if (kind === 'cut') return { on, kind, after: 1 };
+  if (typeof kind === 'string') return { on, kind };
+  if (kind === 402) return { on, kind: 'problem', status: kind, code: 'billing.balance_exhausted' };
+  if (kind === 404) return { on, kind: 'problem', status: kind, code: 'run.job_not_found' };
+  if (kind === 409) return { on, kind: 'problem', status: kind, code: 'run.idempotency.conflict' };
+  return { on, kind: 'status', status: kind };
+}
+
+export function routeOf({ url, method }: Request): MockRoute {
+  const { pathname } = new URL(url);
+  if (pathname.endsWith('/offers')) return 'offers';
+  if (pathname.endsWith('/jobs')) return method === 'POST' ? 'submit' : 'list';
+  if (pathname.endsWith('/cancel')) return 'cancel';
+  if (pathname.endsWith('/ticket')) return 'ticket';
+  return pathname.endsWith('/stream') ? 'stream' : 'get';
+}

@@ -4,6 +4,7 @@ export default defineConfig([
   {
     entry: {
       index: 'src/index.ts',
+      'store/sql/index': 'src/store/sql/index.ts',
       'link/index': 'src/link/index.ts',
       'testing/index': 'src/testing/index.ts',
       'cli/main': 'src/cli/main.ts',
@@ -24,7 +25,7 @@ export default defineConfig([
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
-    deps: { neverBundle: [/^openvibe-skill-run/] },
+    deps: { neverBundle: [/^openvibe-skill-run/, 'libsql'] },
     dts: false,
     clean: true,
   },

@@ -6,6 +6,7 @@ const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, 
 export default defineConfig({
   resolve: {
     alias: {
+      'openvibe-skill-run/store/sql': source('store/sql/index.ts'),
       'openvibe-skill-run/link': source('link/index.ts'),
       'openvibe-skill-run/testing': source('testing/index.ts'),
       'openvibe-skill-run': source('index.ts'),

@@ -36,13 +36,18 @@ function reachedFrom(entry: string): { files: Set<string>; packages: Set<string>
 }
 
 describe('what is built', () => {
-  test('the root entry reaches no node: module, and only the declared packages', () => {
-    const { files, packages } = reachedFrom('dist/index.js');
-    expect(files.size).toBeGreaterThan(50);
+  test('the root entry and the SQL store reach no node: module, and only the declared packages', () => {
+    const entry = reachedFrom('dist/index.js');
+    const sql = reachedFrom('dist/store/sql/index.js');
+    expect(entry.files.size).toBeGreaterThan(50);
     const declared = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: object };
-    const names = [...packages].map((name) => (name === 'zod/mini' ? 'zod' : name));
+    const names = [...new Set([...entry.packages, ...sql.packages])].map((name) =>
+      name === 'zod/mini' ? 'zod' : name,
+    );
     expect(names.sort()).toEqual(Object.keys(declared.dependencies).sort());
-    expect([...packages].filter((name) => name.startsWith('node:'))).toEqual([]);
+    expect(names.filter((name) => name.startsWith('node:'))).toEqual([]);
+    expect(entry.packages.has('kysely')).toBe(false);
+    expect([...sql.packages]).toEqual(['kysely']);
   });
 
   test('the walk would see a node: module', () => {

@@ -88,7 +88,8 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
       head: async (scope) => chains.get(chainKey(scope))?.entries.at(-1),
       async append(scope, entry) {
         const chain = chains.get(chainKey(scope)) ?? { scope: kept(scope), entries: [] };
-        if ((chain.entries.at(-1)?.hash ?? auditRoot) !== entry.previous) return false;
+        const head = chain.entries.at(-1);
+        if ((head?.hash ?? auditRoot) !== entry.previous || (head?.seq ?? 0) + 1 !== entry.seq) return false;
         chain.entries.push(kept(entry));
         chains.set(chainKey(scope), chain);
         return true;

@@ -62,7 +62,7 @@ export interface GrantStore {
 /** The audit chains. */
 export interface AuditStore {
   head(scope: AuditScope): Promise<AuditEntry | undefined>;
-  /** Appends exactly when the chain's head is still `entry.previous`. One atomic operation. */
+  /** Appends exactly when the chain's head is still `entry.previous`, and `entry.seq` the next. One atomic operation. */
   append(scope: AuditScope, entry: AuditEntry): Promise<boolean>;
   /** The chain, or a part of it, oldest first. */
   list(scope: AuditScope, page?: AuditPage): Promise<readonly AuditEntry[]>;

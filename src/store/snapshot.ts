@@ -1,10 +1,10 @@
 import { isSkillRunError, SkillRunError } from '../errors.ts';
-import { isId } from '../ids.ts';
 import { readStep } from '../step/read.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { AllowanceRecord } from './allowance.ts';
 import type { AuditEntry, AuditScope } from './audit.ts';
 import type { Grant } from './grant.ts';
+import { isObject, isScope, readAllowance, readEntry, readGrant } from './read.ts';
 
 /** Everything in a memory store. */
 export interface Snapshot {
@@ -33,8 +33,12 @@ export function readSnapshot(text: string): Snapshot {
   try {
     const value: unknown = JSON.parse(text);
     if (isObject(value) && (value.store === version || value.store === older)) {
-      const read = { allowance: [], ...value, steps: stepsOf(value.steps) };
-      if (isSnapshot(read)) return read;
+      return {
+        steps: listOf(value.steps, readStep),
+        grants: listOf(value.grants, readGrant),
+        audit: listOf(value.audit, readChain),
+        allowance: value.store === older ? [] : listOf(value.allowance, readAllowance),
+      };
     }
   } catch (error) {
     if (isSkillRunError(error, 'step_schema_unknown')) throw error;
@@ -46,54 +50,12 @@ export function readSnapshot(text: string): Snapshot {
   );
 }
 
-function stepsOf(value: unknown): StepRecord[] {
-  if (!Array.isArray(value)) throw new TypeError('A snapshot has a list of steps.');
-  return value.map(readStep);
+function readChain(value: unknown): readonly [AuditScope, readonly AuditEntry[]] {
+  if (!Array.isArray(value) || value.length !== 2 || !isScope(value[0])) throw new TypeError('No chain.');
+  return [value[0], listOf(value[1], readEntry)];
 }
 
-function isSnapshot(value: Record<string, unknown>): value is Record<string, unknown> & Snapshot {
-  return (
-    isList(value.grants, isGrant) && isList(value.audit, isChain) && isList(value.allowance, isAllowance)
-  );
-}
-
-function isAllowance(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    typeof value.key === 'string' &&
-    Number.isSafeInteger(value.revision) &&
-    Number.isFinite(value.spent) &&
-    isObject(value.held) &&
-    Object.values(value.held).every(Number.isFinite)
-  );
-}
-
-function isGrant(value: unknown): boolean {
-  return isObject(value) && isId('grt', value.id) && typeof value.key === 'string' && isScope(value.scope);
-}
-
-function isChain(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 2 && isScope(value[0]) && isList(value[1], isEntry);
-}
-
-function isEntry(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    isId('aud', value.id) &&
-    Number.isSafeInteger(value.seq) &&
-    typeof value.previous === 'string' &&
-    typeof value.hash === 'string'
-  );
-}
-
-function isScope(value: unknown): boolean {
-  return isObject(value) && isId('usr', value.subject) && isId('prj', value.project);
-}
-
-function isList(value: unknown, isPart: (part: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(isPart);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function listOf<T>(value: unknown, read: (part: unknown) => T): readonly T[] {
+  if (!Array.isArray(value)) throw new TypeError('No list.');
+  return value.map(read);
 }

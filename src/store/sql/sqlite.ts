@@ -1,0 +1,56 @@
+import { CompiledQuery, SqliteDialect } from 'kysely';
+import type { Dialect, Script } from './dialect.ts';
+
+/** What is used of a database with better-sqlite3's API: `libsql`, `better-sqlite3`. */
+export interface SqliteDatabase {
+  prepare(source: string): SqliteStatement;
+}
+
+/** A statement of {@link SqliteDatabase}. */
+export interface SqliteStatement {
+  /** Whether it answers rows. */
+  readonly reader: boolean;
+  all(parameters: unknown[]): unknown[];
+  run(parameters: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint };
+  iterate(parameters: unknown[]): IterableIterator<unknown>;
+}
+
+/** @param busyTimeoutMs milliseconds for which a query waits for another process that writes */
+export function sqliteDialect(database: SqliteDatabase, busyTimeoutMs: number): Dialect {
+  const query = (text: string, values: readonly unknown[] = []): readonly unknown[] => {
+    const statement = database.prepare(text);
+    if (statement.reader) return statement.all([...values]);
+    statement.run([...values]);
+    return [];
+  };
+  return {
+    // Kysely's type wants what closes it too, for a `destroy` that is never called: it is the host's.
+    kysely: new SqliteDialect({ database: database as SqliteDatabase & { close(): void } }),
+    tableNamed: (name) =>
+      CompiledQuery.raw("select 1 from sqlite_master where type = 'table' and name = ?", [name]),
+    async exclusive(script) {
+      query(`pragma busy_timeout = ${busyTimeoutMs}`);
+      // Immediate: a transaction that begins by reading cannot wait for its turn to write.
+      query('begin immediate');
+      try {
+        play(script, query);
+        query('commit');
+      } catch (error) {
+        query('rollback');
+        throw error;
+      }
+      // Where it cannot be (in memory, on some file systems) the database stays as it is: slower, and as safe.
+      query('pragma journal_mode = wal');
+      // FULL, also where the build's default for WAL is NORMAL (better-sqlite3): NORMAL may lose what was committed
+      // last when the power fails, and that may be the record of a submit or the revocation of a grant.
+      const [row] = query('pragma synchronous') as readonly { synchronous?: unknown }[];
+      if (Number(row?.synchronous) < 2) query('pragma synchronous = full');
+    },
+  };
+}
+
+function play(script: Script, query: (text: string, values: readonly unknown[]) => readonly unknown[]): void {
+  for (let next = script.next(); next.done !== true; ) {
+    next = script.next(query(next.value.sql, next.value.parameters));
+  }
+}

@@ -27,11 +27,11 @@ async function play(storeName: StoreName): Promise<Tally> {
   await using store = await openStore(storeName);
   if (values.only === undefined) {
     const indices = Array.from({ length: wholeOf('schedules', values.schedules) }, (_, index) => index);
-    return tallySchedules({ seed, indices, skills, store: store.next });
+    return await tallySchedules({ seed, indices, skills, store: store.next });
   }
   const only = wholeOf('only', values.only);
   process.stderr.write(`${JSON.stringify(makeSchedule(seed, only), null, 2)}\n`);
-  return tallySchedules({ seed, indices: [only], skills, store: store.next });
+  return await tallySchedules({ seed, indices: [only], skills, store: store.next });
 }
 
 function report({ schedules, duplicates, lost, wrong, crashes, found }: Tally): void {

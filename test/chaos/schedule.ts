@@ -174,7 +174,7 @@ function strayAct(random: Random): Act {
   const by = random.int(processes);
   const wait = random.pick([0, 0, 100, 5000, 31_000]);
   return random.pick<Act>([
-    { kind: 'jump', wait, by, ms: random.pick([-3_600_000, -31_000, -1, 31_000, 61_000, 3_600_000]) },
+    { kind: 'jump', wait, by, ms: random.pick([-180_000, -31_000, -1, 31_000, 61_000, 180_000]) },
     { kind: 'kill', wait, by },
     { kind: 'kill', wait, by },
     { kind: 'resumeAll', wait, by },

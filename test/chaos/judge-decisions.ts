@@ -10,13 +10,16 @@ export function wrongDecisions(evidence: Evidence): string[] {
 
 const neverRuns = ['pending', 'denied', 'expired', 'cancelled', 'superseded', 'refused'];
 
-function unasked(step: StepRecord, { jobs, sent, audit }: Evidence): string[] {
+function unasked(step: StepRecord, { jobs, sent, audit, effects = [] }: Evidence): string[] {
   const found: string[] = [];
   const made = jobsOf(jobs, step.id);
   const { decision, end, expiresAt } = step;
   const tell = (what: string): void => void found.push(`${step.id}: ${what}`);
   if (made.some(didRun) && neverRuns.includes(step.state)) tell(`it is ${step.state}, and its job ran`);
-  if (made.length > 0 && decision?.effect !== 'approve') tell('it has a job and was never approved');
+  // A grant may have been revoked between two tiers: then the job of the first did not run, and it is asked again.
+  if (made.some(didRun) && decision?.effect !== 'approve') tell('its job ran, and it is not approved');
+  if (effects.some((effect) => isUnapproved(effect, step.id)))
+    tell('an attempt was recorded without an approval');
   if (decision !== null && !wasSent(step, { sent })) tell(`nobody sent the ${decision.effect} that it has`);
   if (
     decision?.via === 'grant' &&
@@ -34,6 +37,12 @@ function unasked(step: StepRecord, { jobs, sent, audit }: Evidence): string[] {
     if (end.job === undefined && step.call.id !== 'c0') tell('cancelled, though nobody asked for it');
   }
   return found;
+}
+
+function isUnapproved(effect: Effect, id: string): boolean {
+  if (effect.kind !== 'updated' || effect.step.id !== id) return false;
+  const { decision, attempts } = effect.step;
+  return attempts.some(({ state }) => state === 'open') && decision?.effect !== 'approve';
 }
 
 function wasSent({ id, decision }: StepRecord, { sent }: Pick<Evidence, 'sent'>): boolean {

@@ -1,7 +1,9 @@
-// npm run chaos -- --schedules N --seed S [--store memory] [--only INDEX]
+// npm run chaos -- --schedules N --seed S [--store memory|sqlite|postgres] [--kill] [--only INDEX]
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chaosSkills } from './calls.ts';
 import { hashAtOnce } from './hashes.ts';
+import { tallyKills } from './kill.ts';
 import { type Tally, tallySchedules } from './run.ts';
 import { makeSchedule } from './schedule.ts';
 import { openStore, type StoreName, storeNames } from './stores.ts';
@@ -11,6 +13,8 @@ const { values } = parseArgs({
     schedules: { type: 'string', default: '1000' },
     seed: { type: 'string', default: '1' },
     store: { type: 'string', default: 'memory' },
+    /** Over real processes, which are killed. */
+    kill: { type: 'boolean', default: false },
     /** Plays one schedule, and prints it. */
     only: { type: 'string' },
   },
@@ -19,19 +23,23 @@ const { values } = parseArgs({
 const seed = wholeOf('seed', values.seed);
 const name = storeNames.find((known) => known === values.store);
 if (name === undefined) fail(`--store: one of ${storeNames.join(', ')}.`);
-hashAtOnce();
 report(await play(name));
 
 async function play(storeName: StoreName): Promise<Tally> {
   const skills = await chaosSkills();
-  await using store = await openStore(storeName);
-  if (values.only === undefined) {
-    const indices = Array.from({ length: wholeOf('schedules', values.schedules) }, (_, index) => index);
-    return await tallySchedules({ seed, indices, skills, store: store.next });
+  const only = values.only === undefined ? undefined : wholeOf('only', values.only);
+  if (only !== undefined) process.stderr.write(`${JSON.stringify(makeSchedule(seed, only), null, 2)}\n`);
+  const indices =
+    only === undefined ? Array.from({ length: wholeOf('schedules', values.schedules) }, (_, n) => n) : [only];
+  if (values.kill) {
+    if (storeName === 'memory')
+      return fail('--kill: memory does not outlive a process. Use another --store.');
+    const program = fileURLToPath(new URL('./child.mjs', import.meta.url));
+    return tallyKills({ seed, indices, skills, store: storeName, program });
   }
-  const only = wholeOf('only', values.only);
-  process.stderr.write(`${JSON.stringify(makeSchedule(seed, only), null, 2)}\n`);
-  return await tallySchedules({ seed, indices: [only], skills, store: store.next });
+  hashAtOnce();
+  await using store = await openStore(storeName);
+  return await tallySchedules({ seed, indices, skills, store: store.next });
 }
 
 function report({ schedules, duplicates, lost, wrong, crashes, found }: Tally): void {

@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/clock.ts';
 import type { JobSpec } from '../../src/link/job-spec.ts';
 import type { Person } from '../../src/run/service.ts';
 import type { Job } from '../../src/run/wire.ts';
@@ -7,7 +8,6 @@ import { createMockRun, type MockRun } from '../../src/testing/mock-run.ts';
 import type { MockEnd } from '../../src/testing/mock-script.ts';
 import { token } from './calls.ts';
 import type { NetFault } from './schedule.ts';
-import type { Stage } from './stage.ts';
 
 /** A job that the mock Run made, and what became of it. */
 export interface MadeJob {
@@ -18,7 +18,6 @@ export interface MadeJob {
 
 /** Run, its nodes and the way to them. */
 export interface Network {
-  readonly ownNodes: readonly string[];
   /** One request of a process. */
   send(request: Request): Promise<Response>;
   setOwn(up: boolean): void;
@@ -38,7 +37,8 @@ export interface NetworkPlan {
   readonly faults: readonly NetFault[];
 }
 
-const ownNode = 'node-own-1';
+/** The person's own machine. */
+export const ownNode = 'node-own-1';
 const stranger: Person = {
   subject: 'usr_01JZZZZZZZZZZZZZZZZZZZZZZZ',
   project: 'prj_01JZZZZZZZZZZZZZZZZZZZZZZZ',
@@ -46,7 +46,7 @@ const stranger: Person = {
 
 /** @param make makes the Run; a test gives one that has a fault of its own */
 export function createNetwork(
-  stage: Stage,
+  clock: Clock,
   person: Person,
   plan: NetworkPlan,
   make: typeof createMockRun = createMockRun,
@@ -60,7 +60,7 @@ export function createNetwork(
     ...(plan.pool ? [{ node: 'node-pool-1', trust: 'first-party' } as const] : []),
   ];
   const mock: MockRun = make({
-    clock: stage.clock,
+    clock,
     nodes: nodesWith(true),
     otherwise(spec, job) {
       if (job.project_id !== person.project) return { result: null };
@@ -81,7 +81,6 @@ export function createNetwork(
     });
 
   return {
-    ownNodes: [ownNode],
     async send(request) {
       requests += 1;
       const kind = faults.get(requests);

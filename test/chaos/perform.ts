@@ -22,7 +22,7 @@ export interface Doing {
   /** The step of a call; `undefined` where none came of it. */
   readonly stepOf: (call: number) => Promise<string | undefined>;
   readonly sleep: (ms: number) => Promise<void>;
-  readonly onSent: (sent: Sent) => void;
+  readonly onSent: (sent: Sent) => unknown;
   readonly onGot: (got: Got) => void;
 }
 
@@ -68,7 +68,7 @@ async function decide(kind: Sent['kind'], call: number, doing: Doing): Promise<v
   if (step === undefined) return;
   const by = person.subject;
   const sent: Sent = { kind, step, applied: 'unknown' };
-  onSent(sent);
+  await onSent(sent);
   try {
     if (kind === 'cancel') await gateway.approvals.cancel(step);
     else if (kind === 'deny') await gateway.approvals.deny(step, { by });

@@ -1,4 +1,5 @@
 import type { Decision } from '../../src/approval/decision.ts';
+import type { Clock } from '../../src/clock.ts';
 import { createSkillGateway, type SkillGateway } from '../../src/gateway/gateway.ts';
 import type { SkillSet } from '../../src/menu/skill-set.ts';
 import { createNodeDirectory } from '../../src/run/nodes.ts';
@@ -6,53 +7,34 @@ import { createRunService } from '../../src/run/run-service.ts';
 import type { Person } from '../../src/run/service.ts';
 import type { StorePort } from '../../src/store/port.ts';
 import { agentId, token } from './calls.ts';
-import { type Effect, storeThrough } from './chaos-store.ts';
 import type { Sent } from './evidence.ts';
-import { type Life, storeTrouble } from './life.ts';
-import { type Network, routeOf } from './network.ts';
-import type { Random } from './random.ts';
-import type { ProcessPlan, StoreTrouble } from './schedule.ts';
-import type { Stage } from './stage.ts';
+import { ownNode } from './network.ts';
+import type { ProcessPlan } from './schedule.ts';
 
-/** What one life of a process works with. */
+/** What one process works with: ports in which it can die. */
 export interface ProcessOptions {
-  readonly life: Life;
-  /** Names the life in what the store did. */
-  readonly number: number;
-  readonly stage: Stage;
-  readonly random: Random;
+  readonly clock: Clock;
   readonly store: StorePort;
+  readonly fetch: typeof globalThis.fetch;
+  /** An await point of the host's own. */
+  readonly point: (what: string) => Promise<void>;
   readonly skills: SkillSet;
-  readonly network: Network;
   readonly person: Person;
   readonly plan: ProcessPlan;
   readonly approvalExpiryMs: number;
-  /** What the store does to the calls of now. */
-  readonly trouble: () => StoreTrouble | undefined;
-  readonly onEffect: (effect: Effect) => void;
-  readonly onSent: (sent: Sent) => void;
+  /** Where the Run and the network are. Default: the mock's own. */
+  readonly baseUrl?: string;
+  /** Default 30000. */
+  readonly leaseMs?: number;
+  readonly onSent: (sent: Sent) => unknown;
   readonly onFinished: (step: string) => void;
 }
 
-/** The gateway of one life: every port of it goes through that life. */
+/** The gateway of one process. */
 export function openGateway(options: ProcessOptions): SkillGateway {
-  const { life, stage, random, network, person, plan, skills } = options;
-  const { clock } = life;
-  const fetch: typeof globalThis.fetch = (input, init) => {
-    const request = new Request(input, init);
-    const signal = AbortSignal.any([request.signal, life.gone]);
-    return life.pass(`run.${routeOf(request)}`, () => network.send(new Request(request, { signal })));
-  };
-  const store = storeThrough(
-    options.store,
-    (what, call) => {
-      const trouble = options.trouble();
-      return life.pass(what, () => stage.flight(call), trouble && storeTrouble(random, trouble));
-    },
-    options.number,
-    options.onEffect,
-  );
-  const nodes = createNodeDirectory({ fetch, clock, ownNodes: () => network.ownNodes });
+  const { clock, store, fetch, point, person, plan, skills, approvalExpiryMs, leaseMs = 30_000 } = options;
+  const at = options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl };
+  const nodes = createNodeDirectory({ ...at, fetch, clock, ownNodes: () => [ownNode] });
   const gateway = createSkillGateway({
     person,
     skills,
@@ -60,34 +42,31 @@ export function openGateway(options: ProcessOptions): SkillGateway {
     store,
     agent: { id: agentId, level: plan.mode === 'auto' ? 'auto' : 'ask' },
     session: 's',
-    run: createRunService({ token: () => token, fetch, clock, nodes }),
-    approvalExpiryMs: options.approvalExpiryMs,
+    run: createRunService({ ...at, id: 'run', token: () => token, fetch, clock, nodes }),
+    approvalExpiryMs,
+    leaseMs,
     ...(plan.mode === 'auto' && {
       async policy() {
-        await life.point('policy');
+        await point('policy');
         return { effect: 'allow' } as const;
       },
     }),
-    ...(plan.mode === 'approver' && {
-      approver: ({ id }, { signal }) => answer(options, id, signal),
-    }),
+    ...(plan.mode === 'approver' && { approver: ({ id }, { signal }) => answer(options, id, signal) }),
   });
-  gateway.on('step-finished', ({ step }) => {
-    if (life.alive) options.onFinished(step.id);
-  });
+  gateway.on('step-finished', ({ step }) => options.onFinished(step.id));
   return gateway;
 }
 
 async function answer(
-  { life, plan, onSent }: ProcessOptions,
+  { point, clock, plan, onSent }: ProcessOptions,
   step: string,
   signal: AbortSignal,
 ): Promise<Decision> {
-  await life.point('approver');
-  await life.clock.sleep(plan.answerMs, signal);
+  await point('approver');
+  await clock.sleep(plan.answerMs, signal);
   if (plan.answer === 'throws') throw new Error('The approver failed on order.');
   if (plan.answer === 'nothing') return undefined as never;
-  onSent({ kind: plan.answer, step, applied: 'unknown' });
+  await onSent({ kind: plan.answer, step, applied: 'unknown' });
   return plan.answer === 'deny'
     ? { decision: 'deny' }
     : { decision: 'approve', always: plan.answer === 'always' };

@@ -115,6 +115,11 @@ export function makeSchedule(seed: number, index: number): Schedule {
   };
 }
 
+/** How long a step of it stays pending: long enough for everything, but where the expiry is what it is about. */
+export function expiryMs({ scene }: Schedule): number {
+  return scene === 'expiry race' ? 60_000 : 86_400_000;
+}
+
 function planOf(random: Random, mode: ProcessPlan['mode'] | undefined): ProcessPlan {
   return {
     mode: mode ?? random.pick(['ask', 'ask', 'ask', 'approver', 'auto']),
@@ -151,8 +156,8 @@ function faultOf(random: Random): NetFault {
 }
 
 function endOf(random: Random): MockEnd {
-  const way = { placedMs: random.pick([0, 0, 5, 9990, 20_000]), runMs: random.pick([0, 0, 5, 3000, 70_000]) };
-  const end = random.int(12);
+  const way = { placedMs: random.pick([0, 0, 5, 9990, 20_000]), runMs: random.pick([0, 0, 5, 3000, 20_000]) };
+  const end = random.int(16);
   if (end === 0) return { ...way, fail: 'run.job.exit_nonzero', exitCode: 1 };
   if (end === 1) return { ...way, limit: true };
   if (end === 2) return { ...way, fail: 'run.job.worker_failed', started: false };

@@ -6,14 +6,14 @@ import { isStepEnd } from '../../src/step/transitions.ts';
 import type { StorePort } from '../../src/store/port.ts';
 import type { createMockRun } from '../../src/testing/mock-run.ts';
 import { askedOf } from './calls.ts';
-import type { Effect } from './chaos-store.ts';
+import { type Effect, storeThrough, type Through } from './chaos-store.ts';
 import { type Evidence, type Got, recordsOf, type Sent } from './evidence.ts';
-import { createLife, type Life } from './life.ts';
-import { createNetwork, type Network } from './network.ts';
+import { createLife, type Life, storeTrouble } from './life.ts';
+import { createNetwork, type Network, routeOf } from './network.ts';
 import { type GatewayAct, perform } from './perform.ts';
 import { openGateway } from './process.ts';
 import { createRandom, type Random } from './random.ts';
-import { type Act, processes, type Schedule } from './schedule.ts';
+import { type Act, expiryMs, processes, type Schedule } from './schedule.ts';
 import { type Acts, createStage, type Stage } from './stage.ts';
 
 /** What a schedule is played over. */
@@ -64,7 +64,7 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
   const stage: Stage = createStage(random);
   const now = stage.clock.now();
   const person: Person = { subject: newId('usr', now), project: newId('prj', now) };
-  const network: Network = createNetwork(stage, person, schedule, options.makeRun);
+  const network: Network = createNetwork(stage.clock, person, schedule, options.makeRun);
   const errands = new Set<Errand>();
   const sent: Sent[] = [];
   const got: Got[] = [];
@@ -115,21 +115,27 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
     });
     const plan = schedule.plans[by] ?? { mode: 'ask', answer: 'nothing', answerMs: 0, skewMs: 0 };
     at.life = life;
+    const through: Through = (what, call) => {
+      const trouble = quiet ? undefined : storeTrouble(random, schedule.store);
+      return life.pass(what, () => stage.flight(call), trouble);
+    };
     at.gateway = openGateway({
-      life,
-      number: lives,
-      stage,
-      random,
-      store,
+      clock: life.clock,
+      store: storeThrough(store, through, lives, (effect) => void effects.push(effect)),
+      async fetch(input, init) {
+        const request = new Request(input, init);
+        const signal = AbortSignal.any([request.signal, life.gone]);
+        return life.pass(`run.${routeOf(request)}`, () => network.send(new Request(request, { signal })));
+      },
+      point: life.point,
       skills,
-      network,
       person,
-      trouble: () => (quiet ? undefined : schedule.store),
       plan: quiet ? { ...plan, mode: 'ask' } : plan,
-      approvalExpiryMs: schedule.scene === 'expiry race' ? 60_000 : 86_400_000,
-      onEffect: (effect) => void effects.push(effect),
+      approvalExpiryMs: expiryMs(schedule),
       onSent: (one) => void sent.push(one),
-      onFinished: (step) => void finished.push(step),
+      onFinished(step) {
+        if (life.alive) finished.push(step);
+      },
     });
   };
 

@@ -40,7 +40,7 @@ export default defineConfig([
     copy: [{ from: 'src/link/sandbox/*.cjs', to: 'build/bench' }],
   },
   {
-    entry: { main: 'test/chaos/main.ts' },
+    entry: ['test/chaos/main.ts', 'test/chaos/child.ts'],
     outDir: 'build/chaos',
     format: 'esm',
     platform: 'node',

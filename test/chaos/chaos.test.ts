@@ -1,9 +1,12 @@
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import { forgetful, withoutCompareAndSet, withoutKeys, withoutOpenSteps } from './broken.ts';
 import { chaosSkills } from './calls.ts';
 import { hashAtOnce } from './hashes.ts';
+import { tallyKills } from './kill.ts';
 import { type Tally, type TallyOptions, tallySchedules } from './run.ts';
+import { openStore } from './stores.ts';
 
 hashAtOnce();
 
@@ -17,6 +20,19 @@ test('C17, C21, C24, C28, C63, C96, C100: over the memory store nothing runs twi
   expect(found).toEqual([]);
   // It was no calm sea.
   expect(crashes.size).toBeGreaterThan(15);
+});
+
+test('C17, C21, C28, C100: over SQLite nothing runs twice, is lost or is wrong', async () => {
+  await using store = await openStore('sqlite');
+  expect((await play(30, { store: store.next })).found).toEqual([]);
+});
+
+test('C61, C100: nor over SQLite with processes that are killed', async () => {
+  const program = fileURLToPath(new URL('../../build/chaos/child.mjs', import.meta.url));
+  const skills = await chaosSkills();
+  const tally = await tallyKills({ seed: 1, indices: [0, 1, 2], skills, store: 'sqlite', program });
+  expect(tally).toMatchObject({ schedules: 3, found: [] });
+  expect(tally.crashes.get('SIGKILL')).toBeGreaterThan(0);
 });
 
 test('C18: chaos sees duplicates over a store without compare-and-set', async () => {

@@ -8,6 +8,7 @@ export function wrongDecisions(evidence: Evidence): string[] {
   return evidence.steps.flatMap((step) => [...unasked(step, evidence), ...forgotten(step, evidence)]);
 }
 
+const timely = ['approve', 'deny', 'submit'];
 const neverRuns = ['pending', 'denied', 'expired', 'cancelled', 'superseded', 'refused'];
 
 function unasked(step: StepRecord, { jobs, sent, audit, effects = [] }: Evidence): string[] {
@@ -28,9 +29,9 @@ function unasked(step: StepRecord, { jobs, sent, audit, effects = [] }: Evidence
     tell('approved by a grant that nobody made');
   }
   const late = audit.filter(
-    ({ event, step: id, at }) => event === 'submit' && id === step.id && Date.parse(at) >= expiresAt,
+    ({ event, step: id, at }) => timely.includes(event) && id === step.id && Date.parse(at) >= expiresAt,
   );
-  if (late.length > 0) tell('submitted after it had expired');
+  for (const { event } of late) tell(`${event} after it had expired`);
   if (end?.status === 'expired' && Date.parse(end.at) < expiresAt) tell('expired before its time');
   if (end?.status === 'cancelled' && !sent.some((one) => one.step === step.id && one.kind === 'cancel')) {
     // An aborted call and a job that ends cancelled by itself are no decisions of anybody's.

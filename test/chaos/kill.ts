@@ -4,9 +4,9 @@ import { type Crew, createCrew } from './crew.ts';
 import { fastClock } from './fast-clock.ts';
 import { createLane, type Lane } from './lane.ts';
 import { subjectHeader } from './orders.ts';
-import { createRandom, seedOf } from './random.ts';
+import { createRandom } from './random.ts';
 import { createTally, judged, type Tally } from './run.ts';
-import { makeSchedule } from './schedule.ts';
+import { makeSchedule, processes } from './schedule.ts';
 import { makeTarget, openTarget, type StoreName } from './stores.ts';
 
 /** Which schedules are played with real processes, and over what. */
@@ -31,6 +31,7 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
   const clock = fastClock(epoch);
   const lanes = new Map<string, Lane>();
   const tally = createTally();
+  const random = createRandom(seed);
   let isQuiet = false;
   const server = await listenOnLoopback(async (request) => {
     const lane = lanes.get(request.headers.get(subjectHeader) ?? '');
@@ -40,7 +41,7 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
   await using crew: Crew = await createCrew({
     start: { target: made.target, url: server.url, epoch },
     program,
-    random: createRandom(seed),
+    random,
     onReport(report) {
       if ('subject' in report) lanes.get(report.subject)?.hear(report);
     },
@@ -58,15 +59,13 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
     });
     isQuiet = false;
     crew.stir();
-    await Promise.all(batch.map(({ lane }) => lane.play()));
+    // Somebody dies in any case, and not at an await point.
+    const killed = clock.sleep(random.int(5000)).then(() => crew.kill(random.int(processes)));
+    await Promise.all([killed, ...batch.map(({ lane }) => lane.play())]);
     isQuiet = true;
     crew.calm();
-    const isBlackout = createRandom(seedOf(seed, first)).chance(0.5);
-    if (isBlackout) for (const by of [0, 1, 2, 3]) crew.kill(by);
-    for (const { lane } of batch) {
-      lane.network.heal();
-      lane.network.setOwn(true);
-    }
+    if (random.chance(0.5)) for (let by = 0; by < processes; by += 1) crew.kill(by);
+    for (const { lane } of batch) lane.network.heal();
     await Promise.all(batch.map(({ lane }) => settle(lane)));
     for (const { index, lane } of batch) {
       await judged(tally, index, await lane.evidence());
@@ -83,7 +82,7 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
       if (until === undefined) return;
       await clock.sleep(until - clock.now() + 100);
       await crew.ready();
-      await lane.resumeAll(round % 4);
+      await lane.resumeAll(round % processes);
     }
   }
 }

@@ -86,8 +86,9 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
       for (const act of schedule.acts) {
         await clock.sleep(act.wait);
         if (act.kind === 'own') {
-          nodesChanged = true;
-          network.setOwn(act.up);
+          nodesChanged ||= act.state === 'down';
+          network.setOwn(act.state);
+          if (act.state === 'up') await network.stranger();
         } else if (act.kind === 'stranger') await network.stranger();
         else if (act.kind === 'kill') crew().kill(act.by);
         // Clocks that jump are for the schedules inside of one process.

@@ -7,7 +7,7 @@ import type { MockNode } from '../../src/testing/mock-nodes.ts';
 import { createMockRun, type MockRun } from '../../src/testing/mock-run.ts';
 import type { MockEnd } from '../../src/testing/mock-script.ts';
 import { token } from './calls.ts';
-import type { NetFault } from './schedule.ts';
+import type { NetFault, OwnState } from './schedule.ts';
 
 /** A job that the mock Run made, and what became of it. */
 export interface MadeJob {
@@ -20,8 +20,8 @@ export interface MadeJob {
 export interface Network {
   /** One request of a process. */
   send(request: Request): Promise<Response>;
-  setOwn(up: boolean): void;
-  /** A job of a stranger's. */
+  setOwn(state: OwnState): void;
+  /** A job of a stranger's: Run looks again for a place for each that waits. */
   stranger(): Promise<void>;
   /** From here on nothing goes wrong. */
   heal(): void;
@@ -52,11 +52,13 @@ export function createNetwork(
   make: typeof createMockRun = createMockRun,
 ): Network {
   const made: { spec: JobSpec; end: MockEnd; id: string }[] = [];
-  const faults = new Map(plan.faults.map((fault) => [fault.nth, fault.kind]));
+  let faults = plan.faults;
+  let own: OwnState = 'up';
+  let submits = 0;
   let body: unknown;
   let requests = 0;
-  const nodesWith = (up: boolean): MockNode[] => [
-    ...(plan.own ? [{ node: ownNode, trust: 'user-owned', health: up ? 'up' : 'down' } as const] : []),
+  const nodesWith = (isUp: boolean): MockNode[] => [
+    ...(plan.own ? [{ node: ownNode, trust: 'user-owned', health: isUp ? 'up' : 'down' } as const] : []),
     ...(plan.pool ? [{ node: 'node-pool-1', trust: 'first-party' } as const] : []),
   ];
   const mock: MockRun = make({
@@ -83,21 +85,37 @@ export function createNetwork(
   return {
     async send(request) {
       requests += 1;
-      const kind = faults.get(requests);
-      const isSubmit = request.method === 'POST' && request.url.endsWith('/api/v1/jobs');
-      if (isSubmit) body = await request.clone().json();
-      if (kind === 'twice') await mock.fetch(request.clone()).then((first) => first.text());
-      else if (kind !== undefined) mock.fault(faultOf(kind, routeOf(request)));
-      return mock.fetch(request);
+      const on = routeOf(request);
+      if (on === 'submit') {
+        submits += 1;
+        body = await request.clone().json();
+      }
+      const [nth, nthSubmit] = [requests, on === 'submit' ? submits : 0];
+      const fault = faults.find((one) => one.nth === (one.submit ? nthSubmit : nth));
+      if (fault?.kind === 'twice') await mock.fetch(request.clone()).then((first) => first.text());
+      else if (fault !== undefined) mock.fault(faultOf(fault.kind, on));
+      if (on !== 'offers') return mock.fetch(request);
+      // The list says nothing of how busy a machine is.
+      mock.setNodes(nodesWith(own !== 'down'));
+      const listed = await mock.fetch(request);
+      mock.setNodes(nodesWith(own === 'up'));
+      return listed;
     },
-    setOwn: (up) => mock.setNodes(nodesWith(up)),
+    setOwn(state) {
+      own = state;
+      mock.setNodes(nodesWith(state === 'up'));
+    },
     async stranger() {
       if (body === undefined) return;
       const key = `stranger:${requests}`;
-      const theirs = { ...(body as object), idempotency_key: key, requirements: {} };
-      await ask('', stranger, { method: 'POST', body: JSON.stringify(theirs) });
+      const theirs = { ...(body as object), idempotency_key: key, requirements: undefined };
+      const { status } = await ask('', stranger, { method: 'POST', body: JSON.stringify(theirs) });
+      if (status !== 201 && status !== 200) throw new Error(`A stranger's job was refused: ${status}.`);
     },
-    heal: () => faults.clear(),
+    heal() {
+      faults = [];
+      this.setOwn('up');
+    },
     async jobs() {
       const all: MadeJob[] = [];
       for (const { spec, end, id } of made) {

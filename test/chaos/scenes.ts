@@ -53,13 +53,14 @@ export const scenes: Readonly<Record<Scene, (random: Random) => Made>> = {
   }),
   'own to pool': (random) => ({
     own: true,
+    mode: random.pick(['ask', 'auto']),
     acts: [
+      { kind: 'own', wait: 0, state: 'busy' },
       call(random, 0),
       one(random, 'approve', 0),
-      { kind: 'own', wait: 0, up: false },
-      ...several(random, 1, 2, () => one(random, 'resume', 0)),
-      { kind: 'own', wait: random.pick([9000, 9999, 10_000, 10_001]), up: true },
-      { kind: 'stranger', wait: random.pick([0, 0, 1, 100]) },
+      { ...one(random, 'resume', 0), wait: 0 },
+      // When the wait for a place is over, or so.
+      { kind: 'own', wait: random.pick([5000, 9999, 10_000, 10_000, 10_000, 10_001]), state: 'up' },
       ...several(random, 0, 3, () => one(random, random.pick(['resume', 'cancel']), 0)),
     ],
   }),

@@ -5,6 +5,9 @@ import { type Scene, scenes } from './scenes.ts';
 /** How many processes share one store. */
 export const processes = 4;
 
+/** The person's own machine takes jobs, is listed and takes none, or is gone. */
+export type OwnState = 'up' | 'busy' | 'down';
+
 /** Something that somebody does, `wait` milliseconds after what was done before it. */
 export type Act = { readonly wait: number } & (
   | {
@@ -23,8 +26,7 @@ export type Act = { readonly wait: number } & (
   | { readonly kind: 'kill'; readonly by: number }
   /** The clock of one process jumps, forth or back. */
   | { readonly kind: 'jump'; readonly by: number; readonly ms: number }
-  /** The person's own machine takes jobs, or does not. */
-  | { readonly kind: 'own'; readonly up: boolean }
+  | { readonly kind: 'own'; readonly state: OwnState }
   /** A stranger's job: Run looks again for a place for each that waits. */
   | { readonly kind: 'stranger' }
 );
@@ -39,15 +41,17 @@ export interface ProcessPlan {
   readonly skewMs: number;
 }
 
-/** The process dies at its await point number `point`, counted over its lives. */
+/** The process dies at its await point number `point`, counted over its lives; of those of a name, if it has one. */
 export interface Crash {
   readonly by: number;
   readonly point: number;
+  readonly name?: string;
 }
 
-/** What goes wrong with the request number `nth`, whatever it is. */
+/** What goes wrong with the request number `nth`, or with that submit. */
 export interface NetFault {
   readonly nth: number;
+  readonly submit: boolean;
   readonly kind:
     | 'drop-before'
     | 'drop-after'
@@ -131,6 +135,15 @@ function planOf(random: Random, mode: ProcessPlan['mode'] | undefined): ProcessP
 
 // Most paths have between 20 and 120 points in a process.
 function crashOf(random: Random): Crash {
+  if (random.chance(0.3)) {
+    const name = random.pick([
+      'run.submit before',
+      'run.submit after',
+      'run.submit after',
+      'steps.update after',
+    ]);
+    return { by: random.int(processes), point: 1 + random.int(3), name };
+  }
   return { by: random.int(processes), point: 1 + random.int(random.pick([20, 60, 120])) };
 }
 
@@ -152,7 +165,8 @@ const kinds = [
 ] as const;
 
 function faultOf(random: Random): NetFault {
-  return { nth: 1 + random.int(random.pick([5, 20])), kind: random.pick(kinds) };
+  const submit = random.chance(0.4);
+  return { submit, nth: 1 + random.int(submit ? 3 : random.pick([5, 20])), kind: random.pick(kinds) };
 }
 
 function endOf(random: Random): MockEnd {
@@ -184,6 +198,6 @@ function strayAct(random: Random): Act {
     { kind: 'kill', wait, by },
     { kind: 'resumeAll', wait, by },
     { kind: 'stranger', wait },
-    { kind: 'own', wait, up: random.chance(0.5) },
+    { kind: 'own', wait, state: random.pick(['up', 'busy', 'down']) },
   ]);
 }

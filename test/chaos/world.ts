@@ -13,7 +13,7 @@ import { createNetwork, type Network, routeOf } from './network.ts';
 import { type GatewayAct, perform } from './perform.ts';
 import { openGateway } from './process.ts';
 import { createRandom, type Random } from './random.ts';
-import { type Act, expiryMs, processes, type Schedule } from './schedule.ts';
+import { type Act, type Crash, expiryMs, processes, type Schedule } from './schedule.ts';
 import { type Acts, createStage, type Stage } from './stage.ts';
 
 /** What a schedule is played over. */
@@ -37,6 +37,8 @@ interface Slot {
   life: Life | undefined;
   skewMs: number;
   points: number;
+  /** The points of each name. */
+  readonly named: Map<string, number>;
 }
 
 const halfAnHour = 1_800_000;
@@ -76,6 +78,7 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
     life: undefined,
     skewMs,
     points: 0,
+    named: new Map(),
   }));
   let lives = 0;
   let quiet = false;
@@ -100,14 +103,18 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
 
   const start = (by: number): void => {
     const at = slot(by);
-    const crashes = schedule.crashes.filter((crash) => crash.by === by).map(({ point }) => point);
+    const crashes = schedule.crashes.filter((crash) => crash.by === by);
     lives += 1;
     const life = createLife({
       stage,
       skew: () => (quiet ? 0 : at.skewMs),
       onPoint(what) {
         at.points += 1;
-        if (quiet || !crashes.includes(at.points)) return false;
+        const named = (at.named.get(what) ?? 0) + 1;
+        at.named.set(what, named);
+        const isDue = ({ name, point }: Crash): boolean =>
+          name === undefined ? point === at.points : name === what && point === named;
+        if (quiet || !crashes.some(isDue)) return false;
         options.onCrash?.(what);
         restart(by);
         return true;
@@ -182,8 +189,9 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
     if (doing.kind === 'jump') {
       slot(doing.by).skewMs += doing.ms;
     } else if (doing.kind === 'own') {
-      nodesChanged = true;
-      network.setOwn(doing.up);
+      nodesChanged ||= doing.state === 'down';
+      network.setOwn(doing.state);
+      if (doing.state === 'up') void errand('a stranger', undefined, () => network.stranger());
     } else if (doing.kind === 'stranger') {
       void errand('a stranger', undefined, () => network.stranger());
     } else if (doing.kind === 'kill') {
@@ -214,7 +222,6 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
     heal(): void {
       quiet = true;
       network.heal();
-      network.setOwn(true);
       if (schedule.blackout) for (const { life } of slots) life?.kill();
     },
     /** Waits until nobody holds a step any more. Whether there is a step to go on with. */

@@ -46,7 +46,8 @@ function report({ schedules, duplicates, lost, wrong, crashes, found }: Tally): 
   for (const { index, verdict } of found)
     process.stderr.write(`--only ${index}: ${JSON.stringify(verdict)}\n`);
   const deaths = [...crashes.values()].reduce((sum, times) => sum + times, 0);
-  process.stderr.write(`${name}: ${deaths} crashes in ${crashes.size} kinds of await points\n`);
+  const where = values.kill ? 'by SIGKILL' : `in ${crashes.size} kinds of await points`;
+  process.stderr.write(`${name}: ${deaths} deaths ${where}\n`);
   process.stdout.write(`${JSON.stringify({ schedules, duplicates, lost, wrong, seed })}\n`);
   if (duplicates + lost + wrong > 0) process.exitCode = 1;
 }

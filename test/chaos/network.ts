@@ -71,6 +71,10 @@ export function createNetwork(
       return end;
     },
   });
+  const setOwn = (state: OwnState): void => {
+    own = state;
+    mock.setNodes(nodesWith(state === 'up'));
+  };
   const ask = (path: string, who: Person, init: RequestInit = {}): Promise<Response> =>
     mock.fetch(`${mock.baseUrl}/api/v1/jobs${path}`, {
       ...init,
@@ -101,10 +105,7 @@ export function createNetwork(
       mock.setNodes(nodesWith(own === 'up'));
       return listed;
     },
-    setOwn(state) {
-      own = state;
-      mock.setNodes(nodesWith(state === 'up'));
-    },
+    setOwn,
     async stranger() {
       if (body === undefined) return;
       const key = `stranger:${requests}`;
@@ -114,7 +115,7 @@ export function createNetwork(
     },
     heal() {
       faults = [];
-      this.setOwn('up');
+      setOwn('up');
     },
     async jobs() {
       const all: MadeJob[] = [];

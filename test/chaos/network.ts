@@ -37,6 +37,8 @@ export interface NetworkPlan {
   readonly faults: readonly NetFault[];
 }
 
+// Longer than a client waits for one answer.
+const lateMs = 15_000;
 /** The person's own machine. */
 export const ownNode = 'node-own-1';
 const stranger: Person = {
@@ -75,6 +77,13 @@ export function createNetwork(
     own = state;
     mock.setNodes(nodesWith(state === 'up'));
   };
+  // It comes to Run when nobody waits for it any more, or lives.
+  const late = async (request: Request): Promise<Response> => {
+    const { url, method, headers } = request;
+    const text = await request.text();
+    await clock.sleep(lateMs);
+    return mock.fetch(url, { method, headers, ...(text !== '' && { body: text }) });
+  };
   const ask = (path: string, who: Person, init: RequestInit = {}): Promise<Response> =>
     mock.fetch(`${mock.baseUrl}/api/v1/jobs${path}`, {
       ...init,
@@ -97,6 +106,7 @@ export function createNetwork(
       const [nth, nthSubmit] = [requests, on === 'submit' ? submits : 0];
       const fault = faults.find((one) => one.nth === (one.submit ? nthSubmit : nth));
       if (fault?.kind === 'twice') await mock.fetch(request.clone()).then((first) => first.text());
+      else if (fault?.kind === 'late') return late(request);
       else if (fault !== undefined) mock.fault(faultOf(fault.kind, on));
       if (on !== 'offers') return mock.fetch(request);
       // The list says nothing of how busy a machine is.
@@ -128,8 +138,7 @@ export function createNetwork(
   };
 }
 
-function faultOf(kind: Exclude<NetFault['kind'], 'twice'>, on: MockRoute): MockFault {
-  if (kind === 'late') return { on, kind: 'slow', ms: 15_000 };
+function faultOf(kind: Exclude<NetFault['kind'], 'twice' | 'late'>, on: MockRoute): MockFault {
   if (kind === 'cut') return { on, kind, after: 1 };
   if (typeof kind === 'string') return { on, kind };
   if (kind === 402) return { on, kind: 'problem', status: kind, code: 'billing.balance_exhausted' };

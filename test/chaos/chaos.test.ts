@@ -6,7 +6,7 @@ import { chaosSkills } from './calls.ts';
 import { hashAtOnce } from './hashes.ts';
 import { tallyKills } from './kill.ts';
 import { type Tally, type TallyOptions, tallySchedules } from './run.ts';
-import { openStore } from './stores.ts';
+import { openStore, server } from './stores.ts';
 
 hashAtOnce();
 
@@ -22,15 +22,17 @@ test('C17, C21, C24, C28, C63, C96, C100: over the memory store nothing runs twi
   expect(crashes.size).toBeGreaterThan(15);
 });
 
-test('C17, C21, C28, C100: over SQLite nothing runs twice, is lost or is wrong', async () => {
-  await using store = await openStore('sqlite');
+const databases = server === undefined ? (['sqlite'] as const) : (['sqlite', 'postgres'] as const);
+
+test.each(databases)('C17, C21, C28, C100: nor over %s', async (name) => {
+  await using store = await openStore(name);
   expect((await play(30, { store: store.next })).found).toEqual([]);
 });
 
-test('C61, C100: nor over SQLite with processes that are killed', async () => {
+test.each(databases)('C61, C100: nor over %s with processes that are killed', async (store) => {
   const program = fileURLToPath(new URL('../../build/chaos/child.mjs', import.meta.url));
   const skills = await chaosSkills();
-  const tally = await tallyKills({ seed: 1, indices: [23, 26, 31], skills, store: 'sqlite', program });
+  const tally = await tallyKills({ seed: 1, indices: [23, 26, 31], skills, store, program });
   expect(tally).toMatchObject({ schedules: 3, found: [] });
   expect(tally.crashes.get('SIGKILL')).toBeGreaterThan(0);
 });

@@ -22,7 +22,7 @@ export interface ChaosStore extends AsyncDisposable {
 }
 
 /** The server of `SKILL_RUN_POSTGRES`, `postgres://…`, where there is one. */
-export const server = process.env.SKILL_RUN_POSTGRES;
+export const server = process.env.SKILL_RUN_POSTGRES || undefined;
 
 /** Opens a database. What a power failure would lose is of no interest here, so nothing is forced to the disk. */
 export async function openTarget(target: Target): Promise<ChaosStore> {

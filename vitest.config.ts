@@ -8,6 +8,7 @@ export default defineConfig({
     alias: {
       'openvibe-skill-run/store/sql': source('store/sql/index.ts'),
       'openvibe-skill-run/link': source('link/index.ts'),
+      'openvibe-skill-run/policy': source('approval/rules/index.ts'),
       'openvibe-skill-run/testing': source('testing/index.ts'),
       'openvibe-skill-run': source('index.ts'),
     },

@@ -1,20 +1,26 @@
+export type { Allowance, AllowancePeriod } from './approval/allowance.ts';
 export {
   AlwaysNotAllowed,
+  type Approval,
   type Approver,
+  ArgumentsInvalid,
   type Decision,
+  type Denial,
+  EditRefused,
   StepAlreadyDecided,
   StepNotFound,
 } from './approval/decision.ts';
-export type { Policy, PolicyAnswer, PolicyStep } from './approval/policy.ts';
+export type { FirstPlace, Policy, PolicyAnswer, PolicyContext, PolicyStep } from './approval/policy.ts';
 export { type ApprovalRequest, describeApproval } from './approval/request.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type ErrorCode, type ErrorDetails, isSkillRunError, SkillRunError } from './errors.ts';
 export type { ListenerFault, Subscription } from './events.ts';
-export type { Approvals, DecisionResult, Grants } from './gateway/approvals.ts';
+export type { Approvals, ApproveOptions, DecisionResult, Grants } from './gateway/approvals.ts';
+export type { AuditLog } from './gateway/audit-log.ts';
 export type { GatewayEvents } from './gateway/events.ts';
 export { type CallOptions, createSkillGateway, type SkillGateway } from './gateway/gateway.ts';
 export { type ModelTextOptions, modelText } from './gateway/model-text.ts';
-export type { GatewayOptions, Narrowing, ToolRef } from './gateway/options.ts';
+export type { AuditSink, GatewayOptions, Narrowing, ToolRef } from './gateway/options.ts';
 export type {
   AwaitingApproval,
   CallRef,
@@ -27,6 +33,7 @@ export type {
   StepSummary,
   UnknownTool,
 } from './gateway/outcome.ts';
+export type { RegistryDown, RegistryPort } from './gateway/registry-port.ts';
 export type { ModelCall } from './gateway/resolve.ts';
 export type { Guidance, GuidanceEntry } from './menu/guidance.ts';
 export type { InputSchema } from './menu/input-schema.ts';
@@ -124,6 +131,7 @@ export type {
 export type { EndStatus, JobSummary, StepEnd } from './step/end.ts';
 export type {
   AgentLevel,
+  SkillFacts,
   StepAttempt,
   StepDecision,
   StepEdit,
@@ -137,6 +145,7 @@ export type {
 } from './step/record.ts';
 export type { AllowanceRecord } from './store/allowance.ts';
 export type { AuditEntry, AuditEvent, AuditFacts, AuditScope } from './store/audit.ts';
+export { parseAuditLine } from './store/audit-line.ts';
 export type { Grant, GrantScope } from './store/grant.ts';
 export { createMemoryStore, type MemoryStore } from './store/memory.ts';
 export type {
@@ -149,3 +158,10 @@ export type {
   StorePort,
   StoreScope,
 } from './store/port.ts';
+export {
+  type AuditFault,
+  type AuditHead,
+  type AuditVerdict,
+  type VerifyAuditOptions,
+  verifyAudit,
+} from './store/verify-audit.ts';

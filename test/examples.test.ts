@@ -10,10 +10,13 @@ function run(name: string, args: string[] = [], input = ''): { status: number | 
   return { status, out: stdout + stderr };
 }
 
-test.each(['loop.mjs', 'deferred.mjs', 'over-http.mjs'])('the example %s verifies itself', (name) => {
-  const { status, out } = run(name);
-  expect([status, out]).toEqual([0, out]);
-});
+test.each(['loop.mjs', 'deferred.mjs', 'over-http.mjs', 'policy.mjs'])(
+  'the example %s verifies itself',
+  (name) => {
+    const { status, out } = run(name);
+    expect([status, out]).toEqual([0, out]);
+  },
+);
 
 test('the demo plays the whole path', () => {
   const { status, out } = run('demo.mjs');

@@ -1,21 +1,33 @@
 import { SkillRunError } from '../errors.ts';
+import type { ArgsError } from '../skill/args/args-error.ts';
+import type { JsonObject } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
 import type { StepRecord, StepState } from '../step/record.ts';
 
+/** A person's yes to a step. */
+export interface Approval {
+  readonly decision: 'approve';
+  /** Also allow every later run of exactly this version's tool. Default `false`. */
+  readonly always?: boolean;
+  /**
+   * Other arguments for it to run with, whole, as an object or its JSON text. They are validated against the
+   * tool's schema, and policy is heard over them; the host's `transformArguments` is not, as the person's word
+   * is the last. "Always" covers the same as without them.
+   */
+  readonly arguments?: JsonObject | string;
+  readonly reason?: string;
+}
+
+/** A person's no to a step. */
+export interface Denial {
+  readonly decision: 'deny';
+  /** A refusal is one, whatever box beside it was ticked. */
+  readonly always?: boolean;
+  readonly reason?: string;
+}
+
 /** A person's answer to an {@link ApprovalRequest}. */
-export type Decision =
-  | {
-      readonly decision: 'approve';
-      /** Also allow every later run of exactly this version's tool. Default `false`. */
-      readonly always?: boolean;
-      readonly reason?: string;
-    }
-  | {
-      readonly decision: 'deny';
-      /** A refusal is one, whatever box beside it was ticked. */
-      readonly always?: boolean;
-      readonly reason?: string;
-    };
+export type Decision = Approval | Denial;
 
 /** What reaches a person and decides. Rejecting, or answering anything else, decides nothing. */
 export type Approver<Request> = (
@@ -52,6 +64,28 @@ export class AlwaysNotAllowed extends SkillRunError {
       'always_not_allowed',
       `The host's policy forbids "always" for ${step.target}. Approve it once instead.`,
     );
+  }
+}
+
+/** A person's own arguments do not fit the tool's schema; nothing was decided. Code `arguments_invalid`. */
+export class ArgumentsInvalid extends SkillRunError {
+  /** What is wrong with them, at most 50. None of their values stands in it. */
+  readonly errors: readonly ArgsError[];
+
+  constructor(errors: readonly ArgsError[]) {
+    const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
+    super(
+      'arguments_invalid',
+      `The edited arguments do not fit the tool's schema: ${errors[0]?.message ?? 'no reason given.'}${more} Change them, or approve or deny the step as it was asked.`,
+    );
+    this.errors = errors;
+  }
+}
+
+/** The edited step may not run; nothing was decided. Code `edit_refused`. */
+export class EditRefused extends SkillRunError {
+  constructor(why: string) {
+    super('edit_refused', `${visible(why)} Approve or deny the step as it was asked.`);
   }
 }
 

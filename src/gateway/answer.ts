@@ -6,7 +6,7 @@ import type { StepRecord } from '../step/record.ts';
 import type { Acted } from './act.ts';
 import type { GatewayContext } from './context.ts';
 import { differing, runContext } from './move.ts';
-import { type CallRef, machineOffer, type Outcome, summaryOf } from './outcome.ts';
+import { type CallRef, editedOf, machineOffer, type Outcome, summaryOf } from './outcome.ts';
 import { load } from './record.ts';
 import { settle } from './settle.ts';
 
@@ -25,7 +25,7 @@ export async function outcomeOf(
   const base = {
     call,
     durable: context.store.durable,
-    ...(step && { step: summaryOf(step), ...jobOf(step) }),
+    ...(step && { step: summaryOf(step), ...jobOf(step), ...editedOf(step) }),
   };
   if (acted.kind === 'aborted') {
     const message = 'The caller cancelled. Whether the tool ran is not known; the job was asked to end.';
@@ -49,6 +49,7 @@ function awaiting(context: GatewayContext, call: CallRef, step: StepRecord): Out
     executed: false,
     durable: context.store.durable,
     step: summaryOf(step),
+    ...editedOf(step),
     message: 'The person has to decide first. Nothing has run.',
   };
 }
@@ -64,6 +65,7 @@ async function ended(context: GatewayContext, call: CallRef, step: StepRecord): 
     ...(end.code !== undefined && { code: end.code }),
     ...(end.detail !== undefined && { detail: untrusted(end.detail) }),
     ...(end.job !== undefined && { job: end.job }),
+    ...editedOf(step),
   };
   if (end.status === 'no_node') return { ...base, status: 'no_node', executed: false, offer: machineOffer };
   if (end.status !== 'completed') return { ...base, status: end.status, executed: end.executed };

@@ -1,4 +1,4 @@
-import { type Decision, StepNotFound } from '../approval/decision.ts';
+import { type Approval, type Decision, StepNotFound } from '../approval/decision.ts';
 import type { ApprovalRequest } from '../approval/request.ts';
 import { invalidOption, SkillRunError } from '../errors.ts';
 import { isId } from '../ids.ts';
@@ -20,6 +20,14 @@ export interface DecisionResult {
   readonly grant?: Grant | 'failed';
 }
 
+/** How a step is approved. */
+export interface ApproveOptions extends Omit<Approval, 'decision'> {
+  /** The gateway's person, `usr_…`. */
+  by: string;
+  /** The digest that was shown: of before an edit. Another one decides nothing. */
+  digest?: string;
+}
+
 /** Deciding outside of a running call: from a page, a chat, another process. */
 export interface Approvals {
   /** The steps that wait for this person, oldest first, each as he has to see it. */
@@ -27,12 +35,9 @@ export interface Approvals {
   /**
    * @param options `by` must be the gateway's person; `digest`, where given, what was shown
    * @throws `step_not_found`, `step_already_decided`, `step_expired`, `step_digest_mismatch`,
-   *   `always_not_allowed`, `decision_not_allowed`; then nothing was decided
+   *   `always_not_allowed`, `arguments_invalid`, `edit_refused`, `decision_not_allowed`; then nothing was decided
    */
-  approve(
-    stepId: string,
-    options: { by: string; digest?: string; always?: boolean; reason?: string },
-  ): Promise<DecisionResult>;
+  approve(stepId: string, options: ApproveOptions): Promise<DecisionResult>;
   deny(stepId: string, options: { by: string; reason?: string }): Promise<DecisionResult>;
   /** Ends a step that was not submitted; asks for the end of a job that was. */
   cancel(stepId: string): Promise<void>;
@@ -69,11 +74,19 @@ export function createApprovals(context: GatewayContext, drives: Drives): Approv
       return Promise.all((await pendingSteps(context)).map((step) => requestFor(context, step)));
     },
     approve: async (stepId, options) => {
-      const { by, digest, always, reason } = known('approve', options, ['by', 'digest', 'always', 'reason']);
+      const names = ['by', 'digest', 'always', 'arguments', 'reason'];
+      const { by, digest, always, arguments: args, reason } = known('approve', options, names);
       if (always !== undefined && typeof always !== 'boolean') {
         throw invalidOption('always', 'must be a boolean', 'Leave it out for "only this time".');
       }
-      return decide(stepId, by, { decision: 'approve', ...said(reason), ...(always && { always }) }, digest);
+      const edited = args === undefined ? {} : { arguments: args };
+      const decision = {
+        decision: 'approve',
+        ...said(reason),
+        ...(always && { always }),
+        ...edited,
+      } as const;
+      return decide(stepId, by, decision, digest);
     },
     deny: async (stepId, options) => {
       const { by, reason } = known('deny', options, ['by', 'reason']);

@@ -1,13 +1,18 @@
-import { isDecision } from '../approval/decision.ts';
-import { approvalRequest } from '../approval/request.ts';
-import { isSkillRunError } from '../errors.ts';
-import { planPlacement } from '../run/place.ts';
+import { type Approver, isDecision } from '../approval/decision.ts';
+import { type ApprovalRequest, approvalRequest } from '../approval/request.ts';
+import { type ErrorCode, isSkillRunError } from '../errors.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { GatewayContext } from './context.ts';
 import { applyDecision, cancelStep } from './decide.ts';
-import { runContext } from './move.ts';
 import { load } from './record.ts';
+import { lookWhere } from './where.ts';
 
+// What an approver may have said that cannot be done: asked again, it would say it again.
+const undecidable: ReadonlySet<ErrorCode> = new Set([
+  'always_not_allowed',
+  'arguments_invalid',
+  'edit_refused',
+]);
 const notKnown = 'not known now: the machines could not be looked up';
 
 /** A step as the person has to see it, with where it would run now. */
@@ -19,11 +24,8 @@ export async function requestFor(context: GatewayContext, step: StepRecord) {
 
 async function whereInWords(context: GatewayContext, step: StepRecord): Promise<string> {
   try {
-    const plan = await planPlacement(context.services, {
-      net: step.run.net,
-      context: runContext(context),
-    });
-    const places = plan.targets.map(({ tier, nodes }) => {
+    const { first, targets, errors } = await lookWhere(context, step);
+    const places = targets.map(({ tier, nodes }) => {
       const names = nodes
         .slice(0, 3)
         .map((node) => (node.detail ? `${node.node} (${node.detail})` : node.node));
@@ -31,8 +33,7 @@ async function whereInWords(context: GatewayContext, step: StepRecord): Promise<
       return `${tier === 'own' ? 'your own machine' : "OpenVibe's pool"}: ${names.join(', ')}${more}`;
     });
     if (places.length > 0) return places.join('; otherwise ');
-    const errors = plan.failures.map(({ error }) => error);
-    if (errors.some(({ code }) => code !== 'link_unavailable')) return notKnown;
+    if (first === 'unknown') return notKnown;
     return ['nowhere: no machine can run it now', ...errors.map(({ message }) => message)].join('. ');
   } catch (error) {
     if (!isSkillRunError(error)) throw error;
@@ -47,7 +48,7 @@ async function whereInWords(context: GatewayContext, step: StepRecord): Promise<
 export async function ask(
   context: GatewayContext,
   step: StepRecord,
-  approver: NonNullable<GatewayContext['approver']>,
+  approver: Approver<ApprovalRequest>,
   cancelled: AbortSignal,
 ): Promise<void> {
   const over = new AbortController();
@@ -72,7 +73,7 @@ export async function ask(
 async function answer(
   context: GatewayContext,
   step: StepRecord,
-  approver: NonNullable<GatewayContext['approver']>,
+  approver: Approver<ApprovalRequest>,
   over: AbortSignal,
 ): Promise<void> {
   let decision: unknown;
@@ -97,7 +98,7 @@ async function answer(
     await applyDecision(context, current, decision);
   } catch (error) {
     if (isSkillRunError(error, 'step_already_decided') || isSkillRunError(error, 'step_expired')) return;
-    if (!isSkillRunError(error, 'always_not_allowed')) throw error;
+    if (!isSkillRunError(error) || !undecidable.has(error.code)) throw error;
     await cancelStep(
       context,
       current,

@@ -10,6 +10,7 @@ import type { StepAttempt, StepRecord } from '../step/record.ts';
 import { isStepEnd } from '../step/transitions.ts';
 import type { GatewayContext } from './context.ts';
 import { cancelStep } from './decide.ts';
+import { holdAllowance } from './hold.ts';
 import { followJob, takeBack } from './job.ts';
 import {
   closed,
@@ -28,6 +29,8 @@ import { audit, finish, load, save } from './record.ts';
 import { fall, findFallen } from './stand.ts';
 
 const maxDetail = 1024;
+const unsure =
+  'A submit was never answered, and the registry does not answer now: it was not sent again. It can be resumed.';
 
 /** The next thing to do for a claimed step. `undefined`: the step has changed, look again. */
 export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | undefined> {
@@ -56,13 +59,16 @@ export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | un
   }
 }
 
-async function nextAttempt(move: Move, step: StepRecord): Promise<undefined> {
+async function nextAttempt(move: Move, found: StepRecord): Promise<undefined> {
   const { context, holder } = move;
-  const { target, failures } = await untried(context, step);
-  if (isCancelled(move, step)) {
-    await cancelStep(context, step, 'cancelled', 'Cancelled before any node had it. Nothing ran.');
+  const { target, failures } = await untried(context, found);
+  if (isCancelled(move, found)) {
+    await cancelStep(context, found, 'cancelled', 'Cancelled before any node had it. Nothing ran.');
     return;
   }
+  const held = await holdAllowance(context, found);
+  if (held === undefined) return;
+  const { step, exhausted } = held;
   // The last look before the submit: after it nothing is awaited but the record that it is made.
   const fallen = await findFallen(context, step);
   if (fallen !== undefined) {
@@ -71,6 +77,11 @@ async function nextAttempt(move: Move, step: StepRecord): Promise<undefined> {
   }
   if (target === undefined) {
     await finish(context, step, 'ended', nowhere(step, failures));
+    return;
+  }
+  if (exhausted !== undefined) {
+    const end = { status: 'allowance_exhausted', executed: false, code: 'allowance' } as const;
+    await finish(context, step, 'ended', { ...end, message: exhausted }, 'refuse');
     return;
   }
   const key = idempotencyKey(step.id, step.attempts.length + 1);
@@ -113,7 +124,10 @@ async function submit(
     await finish(context, step, 'ended', cancelledUnanswered(first), 'cancel');
     return undefined;
   }
-  if (!first && (await findFallen(context, step)) !== undefined) {
+  const fallen = first ? undefined : await findFallen(context, step);
+  // What is only not known now may be known later: the step can be resumed.
+  if (fallen?.why === 'registry-down') return { kind: 'unknown', code: fallen.code, message: unsure };
+  if (fallen !== undefined) {
     await finish(context, step, 'ended', notSentAgain);
     return undefined;
   }

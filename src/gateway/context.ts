@@ -4,6 +4,7 @@ import type { StepOwner } from '../step/record.ts';
 import type { StoreScope } from '../store/port.ts';
 import type { GatewayEvents } from './events.ts';
 import type { Settings } from './options.ts';
+import { createTaint, type Taint } from './taint.ts';
 import type { Values } from './values.ts';
 import { createValues } from './values.ts';
 
@@ -14,6 +15,8 @@ export interface GatewayContext extends Settings {
   readonly events: Events<GatewayEvents>;
   /** Results of steps that ended in this process, for replays. */
   readonly values: Values;
+  /** What came out of tools in this session. */
+  readonly taint: Taint;
   /** Fires when the gateway closes: waiting ends, records stay as they are. */
   readonly closing: AbortSignal;
   /** Told when a step may have changed, by its id. */
@@ -30,6 +33,7 @@ export function createContext(settings: Settings, closing: AbortSignal): Gateway
     scope: settings.person,
     events,
     values: createValues(),
+    taint: createTaint(),
     closing,
     changed: createEvents(() => {}),
   };

@@ -7,6 +7,7 @@ import { digestOf } from '../step/digest.ts';
 import type { StepDecision, StepRecord } from '../step/record.ts';
 import { type Grant, grantKeyOf, grantScopeOf } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
+import { type Edit, readEdit } from './edit.ts';
 import { audit, finish, save, tellDecided } from './record.ts';
 
 const maxReason = 500;
@@ -21,7 +22,9 @@ export interface Decided {
 /**
  * Applies a person's decision to a pending step, once.
  *
- * @throws {@link StepAlreadyDecided}, {@link AlwaysNotAllowed}, `step_expired`, `step_digest_mismatch`
+ * @param digest what was shown to the person, of before an edit
+ * @throws {@link StepAlreadyDecided}, {@link AlwaysNotAllowed}, `step_expired`, `step_digest_mismatch`,
+ *   `arguments_invalid`, `edit_refused`
  */
 export async function applyDecision(
   context: GatewayContext,
@@ -44,9 +47,15 @@ export async function applyDecision(
   }
   const always = decision.decision === 'approve' && decision.always === true;
   if (always && !step.canAlways) throw new AlwaysNotAllowed(step);
+  const edit =
+    decision.decision === 'approve' && decision.arguments !== undefined
+      ? await readEdit(context, step, decision.arguments)
+      : undefined;
+  // What policy forbids of the step as it will run, it forbids.
+  if (always && edit?.ruling.effect === 'ask' && !edit.ruling.canAlways) throw new AlwaysNotAllowed(step);
   const decided =
     decision.decision === 'approve'
-      ? await approve(context, step, decision.reason)
+      ? await approve(context, step, decision.reason, edit)
       : await deny(context, step, decision.reason);
   if (decided === undefined) {
     throw new StepAlreadyDecided((await context.store.steps.get(step.id)) ?? step);
@@ -66,12 +75,16 @@ function personDecision(
 async function approve(
   context: GatewayContext,
   step: StepRecord,
-  reason?: string,
+  reason: string | undefined,
+  edit: Edit | undefined,
 ): Promise<StepRecord | undefined> {
-  await audit(context, 'approve', step, { by: context.person.subject });
+  const by = context.person.subject;
+  if (edit !== undefined) await audit(context, 'edit', step, { by, status: edit.change.digest });
+  await audit(context, 'approve', { ...step, ...edit?.change }, { by });
   const decided = await save(context, step, {
     state: 'approved',
     decision: personDecision(context, 'approve', reason),
+    ...edit?.change,
   });
   if (decided === undefined) await audit(context, 'conflict', step);
   else tellDecided(context, decided);
@@ -128,6 +141,25 @@ export function expire(context: GatewayContext, step: StepRecord): Promise<StepR
       : 'The approval was not used in time: it has expired. Nothing ran.';
   const state = step.attempts.length === 0 ? 'expired' : 'ended';
   return finish(context, step, state, { status: 'expired', executed: false, message }, 'expire');
+}
+
+/** Ends a pending step where there is nobody to ask, ever; else the step as it is. */
+export async function unlessNobody(context: GatewayContext, step: StepRecord): Promise<StepRecord> {
+  if (context.approver !== 'none' || step.state !== 'pending') return step;
+  const message = 'The person would have to decide, and there is nobody to ask. Nothing ran.';
+  return (await cancelStep(context, step, 'no_approver', message)) ?? step;
+}
+
+/** Ends the pending steps of this agent in this session: the person went on without deciding. */
+export async function supersede(context: GatewayContext): Promise<void> {
+  const { store, scope, session, agent } = context;
+  for (const step of await store.steps.open(scope)) {
+    if (step.state !== 'pending' || step.session !== session || step.owner.agent !== agent) continue;
+    if (await expireIfDue(context, step)) continue;
+    const message = 'The person went on without deciding, so it is no longer asked for. Nothing ran.';
+    const state = step.attempts.length === 0 ? 'superseded' : 'ended';
+    await finish(context, step, state, { status: 'superseded', executed: false, message }, 'cancel');
+  }
 }
 
 /** Ends a step of which nothing is submitted. */

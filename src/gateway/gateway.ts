@@ -6,12 +6,14 @@ import { utf8 } from '../skill/sha256.ts';
 import type { StepRecord } from '../step/record.ts';
 import { jobOf, outcomeOf } from './answer.ts';
 import { type Approvals, createApprovals, createGrants, find, type Grants } from './approvals.ts';
+import { type AuditLog, createAuditLog } from './audit-log.ts';
 import { createContext, type GatewayContext, requireOpen } from './context.ts';
+import { supersede, unlessNobody } from './decide.ts';
 import { createDrives, type Drives } from './drive.ts';
 import type { GatewayEvents } from './events.ts';
 import { openStep } from './open.ts';
 import { type GatewayOptions, readOptions } from './options.ts';
-import { type CallRef, type Outcome, summaryOf } from './outcome.ts';
+import { type CallRef, editedOf, type Outcome, summaryOf } from './outcome.ts';
 import { load } from './record.ts';
 import { type ModelCall, type Resolved, resolve } from './resolve.ts';
 
@@ -33,12 +35,17 @@ export interface SkillGateway extends AsyncDisposable {
   callAll(calls: readonly ModelCall[], options?: CallOptions): Promise<Outcome[]>;
   readonly approvals: Approvals;
   readonly grants: Grants;
+  readonly audit: AuditLog;
   /** Goes on with a step after a decision or a restart, in any process. Never prompts. */
   resume(stepId: string, options?: Pick<CallOptions, 'signal'>): Promise<Outcome>;
   /** Resumes every step of this person that is decided and has not ended. */
   resumeAll(): Promise<Outcome[]>;
-  /** The person spoke: call ids start afresh. */
-  newTurn(): void;
+  /**
+   * The person spoke: call ids start afresh at once, and what they denied may be asked for again. With `supersede`
+   * the steps of this session and agent that still wait for a decision end as `superseded`, which settles when all
+   * have: a late approval of one is refused.
+   */
+  newTurn(options?: { supersede?: boolean }): Promise<void>;
   /** Listens; a listener that throws starves nobody and is told of as `listener-error`. */
   on<Name extends keyof GatewayEvents>(
     name: Name,
@@ -85,6 +92,7 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
     callAll,
     approvals: createApprovals(context, drives),
     grants: createGrants(context),
+    audit: createAuditLog(context),
     async resume(stepId, { signal } = {}) {
       requireOpen(context);
       return resumeStep(await find(context, stepId), signal);
@@ -95,8 +103,11 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
       const decided = open.filter((step) => step.state !== 'pending');
       return Promise.all(decided.map((step) => resumeStep(step)));
     },
-    newTurn() {
+    async newTurn({ supersede: ends = false } = {}) {
       turns += 1;
+      if (!ends) return;
+      requireOpen(context);
+      await supersede(context);
     },
     on: (name, listener) => context.events.on(name, listener),
     events: (name) => context.events.iterate(name, closer.signal),
@@ -130,7 +141,8 @@ async function begin(
 ): Promise<Begun> {
   if (!resolved.ok) return { call, outcome: resolved.outcome };
   try {
-    return { call, step: await openStep(context, call, hasId, turn, resolved.run) };
+    const step = await openStep(context, call, hasId, turn, resolved.run);
+    return { call, step: await unlessNobody(context, step) };
   } catch (error) {
     return { call, outcome: await faultOf(context, call, undefined, error) };
   }
@@ -156,6 +168,7 @@ async function finishCall(
 
 async function told(context: GatewayContext, outcome: Promise<Outcome>): Promise<Outcome> {
   const { call, status, executed } = await outcome;
+  context.taint.note(await outcome);
   context.events.emit('call-finished', { call, status, executed });
   return outcome;
 }
@@ -175,7 +188,7 @@ async function faultOf(
   }
   // Only the record as it is now says that nothing was sent.
   const now = await load(context, step.id).catch(() => undefined);
-  const known = { ...base, step: summaryOf(now ?? step), ...jobOf(now ?? step) };
+  const known = { ...base, step: summaryOf(now ?? step), ...jobOf(now ?? step), ...editedOf(now ?? step) };
   const message = `The step ${step.id} could not go on, for a fault on the host's side.`;
   return now?.attempts.length === 0
     ? {

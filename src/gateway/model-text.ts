@@ -1,6 +1,7 @@
 import { byteLength, cutMiddle } from '../result/cut.ts';
+import { escapedJson } from '../result/escape.ts';
 import { checkMaxModelBytes, defaultMaxModelBytes, type FenceOptions, fenceWithin } from '../result/fence.ts';
-import type { Json } from '../skill/json.ts';
+import type { Json, JsonObject } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
 import type { Outcome } from './outcome.ts';
 
@@ -8,6 +9,8 @@ import type { Outcome } from './outcome.ts';
 export interface ModelTextOptions extends Pick<FenceOptions, 'maxModelBytes'> {}
 
 const leastFence = 256;
+// Of what the person changed; a model has to know it, and it may be 64 KiB.
+const maxEditedBytes = 1024;
 
 /**
  * An outcome as the text that goes back to the model. Our own words stand outside the fence; everything that
@@ -47,6 +50,7 @@ function ourLines(outcome: Outcome): string[] {
       outcome.executed === false ? 'No result exists.' : 'Whether it ran is not known; no result exists.',
     );
   }
+  if (outcome.edited !== undefined) lines.push(editedLine(outcome.edited.arguments, outcome.executed));
   switch (outcome.status) {
     case 'invalid_arguments':
       for (const error of outcome.errors.slice(0, 10))
@@ -61,4 +65,15 @@ function ourLines(outcome: Outcome): string[] {
       break;
   }
   return lines;
+}
+
+// The person's own word, so outside the fence: one line of JSON in which nothing looks like markup.
+function editedLine(args: JsonObject, executed: Outcome['executed']): string {
+  const { text } = cutMiddle(
+    escapedJson(args),
+    maxEditedBytes,
+    (shown, whole) => ` [cut: ${shown} of ${whole} bytes shown] `,
+  );
+  const ran = executed === true ? 'It ran with' : 'What was approved is';
+  return `The person changed the arguments. ${ran}: ${text}`;
 }

@@ -6,6 +6,7 @@ import { visible } from '../skill/text.ts';
 import { digestOf, replayKeyOf, targetOf } from '../step/digest.ts';
 import type { StepRecord, StepRun } from '../step/record.ts';
 import type { GatewayContext } from './context.ts';
+import { gatherFacts } from './facts.ts';
 import { type CallRef, summaryOf } from './outcome.ts';
 import { audit, finish, tellDecided } from './record.ts';
 import { findGrant } from './stand.ts';
@@ -86,7 +87,7 @@ async function create(
 
 // Counted after the step is stored: of many calls at once, in any processes, no more than the limit stay.
 async function isOneTooMany(context: GatewayContext, step: StepRecord): Promise<boolean> {
-  const waiting = (await pendingSteps(context)).filter((other) => other.owner.agent === context.agent);
+  const waiting = await agentsPending(context);
   return waiting.findIndex((other) => other.id === step.id) >= context.maxPending;
 }
 
@@ -101,14 +102,19 @@ function refusal(by: string, reason: string) {
 }
 
 async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRecord> {
-  const ruling = await rule(asked, context.level, context.policy);
-  if (ruling.effect === 'refuse') return refused(context, asked, ruling.rule, ruling.reason);
+  // First of all: what a person has said of exactly this call stands until they speak again.
+  const denials = await denialsOf(context, asked);
+  if (denials >= context.maxRepeatDenials) return deniedAgain(context, asked, denials);
+  const { told, facts } = await gatherFacts(context, asked, (await agentsPending(context)).length);
+  const ruling = await rule(asked, told, context.policy);
+  const heard: StepRecord = { ...asked, facts: facts() };
+  if (ruling.effect === 'refuse') return refused(context, heard, ruling.rule, ruling.reason);
   if (ruling.effect === 'allow') {
-    await audit(context, 'approve', asked, { by: ruling.rule });
+    await audit(context, 'approve', heard, { by: ruling.rule });
     const decision = { effect: 'approve', via: 'policy', by: ruling.rule, reason: ruling.reason } as const;
-    return { ...asked, state: 'approved', decision: { ...decision, at: isoTime(asked.createdAt) } };
+    return { ...heard, state: 'approved', decision: { ...decision, at: isoTime(heard.createdAt) } };
   }
-  const step = { ...asked, why: ruling.why, canAlways: ruling.canAlways };
+  const step = { ...heard, why: ruling.why, canAlways: ruling.canAlways };
   const grant = await findGrant(context, step);
   if (grant !== undefined) {
     await audit(context, 'approve', step, { by: grant.id });
@@ -117,6 +123,24 @@ async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRe
   }
   await audit(context, 'ask', step);
   return step;
+}
+
+function denialsOf({ store, scope }: GatewayContext, step: StepRecord): Promise<number> {
+  const { session, turn, digest } = step;
+  return store.steps.count({ scope, session, turn, digest, state: 'denied' });
+}
+
+async function deniedAgain(context: GatewayContext, step: StepRecord, denials: number): Promise<StepRecord> {
+  const by = 'repeated-denial';
+  await audit(context, 'deny', step, { by });
+  const at = isoTime(step.createdAt);
+  const message = `Exactly this call was denied ${denials} times in this turn: it was denied without asking again. Nothing ran. Do not call it again unless the person asks for it.`;
+  return {
+    ...step,
+    state: 'denied',
+    decision: { effect: 'deny', via: 'policy', by, at },
+    end: { status: 'denied', executed: false, code: by, message, at },
+  };
 }
 
 async function refused(
@@ -140,6 +164,10 @@ function tell(context: GatewayContext, step: StepRecord): void {
       executed: step.end.executed,
     });
   }
+}
+
+async function agentsPending(context: GatewayContext): Promise<readonly StepRecord[]> {
+  return (await pendingSteps(context)).filter(({ owner }) => owner.agent === context.agent);
 }
 
 /** The steps of this person that wait for a decision and have not expired. */

@@ -1,7 +1,7 @@
 import type { InputSchema } from '../menu/input-schema.ts';
 import type { Untrusted } from '../result/untrusted.ts';
 import type { ArgsError } from '../skill/args/args-error.ts';
-import type { Json } from '../skill/json.ts';
+import type { Json, JsonObject } from '../skill/json.ts';
 import type { EndStatus, JobSummary } from '../step/end.ts';
 import type { StepRecord, StepState } from '../step/record.ts';
 
@@ -39,6 +39,8 @@ interface OutcomeBase {
   readonly detail?: Untrusted<string>;
   /** Where the step became a job. */
   readonly job?: JobSummary;
+  /** Where the person approved it with other arguments than the model's: those, whole. */
+  readonly edited?: { readonly arguments: JsonObject };
 }
 
 /** The tool ran and answered. */
@@ -97,6 +99,11 @@ export interface Ended extends OutcomeBase {
 
 /** What became of one call. Exactly one for every call a model makes. */
 export type Outcome = Completed | AwaitingApproval | InvalidArguments | UnknownTool | NoNode | Ended;
+
+/** What an outcome tells of the step's arguments: only what the model does not know. */
+export function editedOf({ edited, run }: StepRecord): Pick<OutcomeBase, 'edited'> {
+  return edited === null ? {} : { edited: { arguments: run.arguments } };
+}
 
 /** The summary of a step that stands in an outcome. */
 export function summaryOf(step: StepRecord): StepSummary {

@@ -1,15 +1,18 @@
 import { isoTime } from '../clock.ts';
-import { SkillRunError } from '../errors.ts';
 import { newId } from '../ids.ts';
+import { deepFreeze } from '../skill/json.ts';
 import { utf8 } from '../skill/sha256.ts';
 import type { StepEnd } from '../step/end.ts';
 import type { StepRecord, StepState } from '../step/record.ts';
-import { advance } from '../step/transitions.ts';
-import { type AuditEvent, type AuditFacts, chainEntry } from '../store/audit.ts';
+import { advance, type StepChange } from '../step/transitions.ts';
+import { type AuditEntry, type AuditEvent, type AuditFacts, chainEntry } from '../store/audit.ts';
+import { settleHold } from './allowance.ts';
+import { compareAndSet } from './compare-and-set.ts';
 import type { GatewayContext } from './context.ts';
 import { summaryOf } from './outcome.ts';
 
-const maxTries = 1000;
+// The events that say what a person saw or decided over.
+const withValues: ReadonlySet<AuditEvent> = new Set(['ask', 'approve', 'edit']);
 
 /** Appends one entry to the person's chain. It rejects when the store fails: then the act must not happen. */
 export async function audit(
@@ -29,15 +32,26 @@ export async function audit(
     by: facts.by ?? null,
     job: facts.job ?? null,
     status: facts.status ?? null,
+    arguments: context.auditValues && withValues.has(event) && step ? step.run.arguments : null,
   };
   const id = newId('aud', clock.now());
-  for (let tries = 0; tries < maxTries; tries += 1) {
-    const head = await store.audit.head(scope);
-    if (await store.audit.append(scope, await chainEntry(scope, head, id, entry))) return;
-  }
-  throw new SkillRunError('store_conflict', 'The audit chain changed too often to append to it.', {
-    retryable: true,
+  await compareAndSet('The audit chain', async () => {
+    const chained = deepFreeze(await chainEntry(scope, await store.audit.head(scope), id, entry));
+    if (!(await store.audit.append(scope, chained))) return undefined;
+    tellSink(context, chained);
+    return true;
   });
+}
+
+// What it does with an entry, and how long that takes, is its own affair.
+function tellSink({ auditSink, events }: GatewayContext, entry: AuditEntry): void {
+  if (auditSink === undefined) return;
+  const failed = (error: unknown): void => events.emit('fault', { step: entry.step, error });
+  try {
+    Promise.resolve(auditSink(entry)).catch(failed);
+  } catch (error) {
+    failed(error);
+  }
 }
 
 /** The step as stored, if it is this person's. */
@@ -47,13 +61,11 @@ export async function load(context: GatewayContext, id: string): Promise<StepRec
   return step?.owner.subject === subject && step.owner.project === project ? step : undefined;
 }
 
-type Change = Parameters<typeof advance>[1];
-
 /** Stores the next revision of a step; `undefined` when another process was first. */
 export async function save(
   context: GatewayContext,
   step: StepRecord,
-  change: Change,
+  change: StepChange,
 ): Promise<StepRecord | undefined> {
   const next = advance(step, change);
   if (!(await context.store.steps.update(next))) return undefined;
@@ -83,6 +95,10 @@ export async function finish(
     await audit(context, 'conflict', step);
     return undefined;
   }
+  // The end is stored: what fails here stays held until the next step without room looks after it.
+  await settleHold(context, ended).catch((error: unknown) => {
+    context.events.emit('fault', { step: ended.id, error });
+  });
   // A denial is the one end that is also a decision.
   if (state === 'denied') tellDecided(context, ended);
   context.events.emit('step-finished', {

@@ -5,26 +5,34 @@ import type { GatewayContext } from './context.ts';
 import { expire } from './decide.ts';
 import { summaryOf } from './outcome.ts';
 import { audit, finish, save } from './record.ts';
+import { findUnlisted, type Unlisted } from './registry.ts';
 import { runOf } from './resolve.ts';
 
 /** Why a decision no longer stands at the submit. */
-export type Fallen = 'expired' | 'changed' | 'revoked';
+export type Fallen = { readonly why: 'expired' | 'changed' | 'revoked' } | Unlisted;
 
 /** Looks again at everything that was true at the decision; `undefined` while all of it is. */
 export async function findFallen(context: GatewayContext, step: StepRecord): Promise<Fallen | undefined> {
-  if (context.clock.now() >= step.expiresAt) return 'expired';
-  if (!(await isUnchanged(context, step))) return 'changed';
-  if (step.decision?.via === 'grant' && (await findGrant(context, step)) === undefined) return 'revoked';
-  return undefined;
+  // First, as it may take seconds: what is looked at after it is of the moment of the submit.
+  const unlisted = await findUnlisted(context, step);
+  if (context.clock.now() >= step.expiresAt) return { why: 'expired' };
+  if (!(await isUnchanged(context, step))) return { why: 'changed' };
+  if (unlisted !== undefined) return unlisted;
+  const isRevoked = step.decision?.via === 'grant' && (await findGrant(context, step)) === undefined;
+  return isRevoked ? { why: 'revoked' } : undefined;
 }
 
 /** Ends a step whose decision no longer stands, or asks again. Nothing of it is at any Run. */
-export async function fall(context: GatewayContext, step: StepRecord, why: Fallen): Promise<void> {
-  if (why === 'expired') {
-    await expire(context, step);
-  } else if (why === 'changed') {
+export async function fall(context: GatewayContext, step: StepRecord, fallen: Fallen): Promise<void> {
+  const unavailable = { status: 'skill_unavailable', executed: false } as const;
+  if (fallen.why === 'unlisted' || fallen.why === 'registry-down') {
+    const { code, message } = fallen;
+    await finish(context, step, 'ended', { ...unavailable, code, message });
+  } else if (fallen.why === 'changed') {
     const message = 'The skill has changed since approval, or is no longer usable. Nothing ran.';
-    await finish(context, step, 'ended', { status: 'skill_unavailable', executed: false, message });
+    await finish(context, step, 'ended', { ...unavailable, message });
+  } else if (fallen.why === 'expired') {
+    await expire(context, step);
   } else {
     await askAgain(context, step);
   }

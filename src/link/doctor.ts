@@ -32,6 +32,8 @@ export interface BackendReport {
   readonly nets: readonly Net[];
   /** Why it does not work, and the one command that mends it. */
   readonly problem: string | null;
+  /** Why it works for `deny` alone, and what mends that; `null` where it holds tools with a network too. */
+  readonly withheld: string | null;
 }
 
 /** One layer between a tool and the machine. */
@@ -97,12 +99,13 @@ async function examine(backend: Backend, node: string): Promise<BackendReport> {
     version: program === undefined ? null : await askVersion(program),
   };
   try {
-    const { nets, seccomp, close } = await openSandbox({ backend, node });
+    const { nets, seccomp, withheld, close } = await openSandbox({ backend, node });
     await close();
-    return { ...about, works: true, seccomp, nets, problem: null };
+    return { ...about, works: true, seccomp, nets, problem: null, withheld: withheld ?? null };
   } catch (error) {
     if (!isSkillRunError(error)) throw error;
-    return { ...about, works: false, seccomp: 'absent', nets: [], problem: error.message };
+    const { message: problem } = error;
+    return { ...about, works: false, seccomp: 'absent', nets: [], problem, withheld: null };
   }
 }
 

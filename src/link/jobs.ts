@@ -31,6 +31,8 @@ export interface JobEngineOptions {
   execute(job: Job, spec: JobSpec, control: JobControl): Promise<JobEnd>;
   /** The node that takes the job, or `undefined`: it stays queued. Asked again whenever a place is free. */
   place(job: Job, spec: JobSpec): Placement | undefined;
+  /** Why no node takes a job, at most 1024 characters. Default, also for `undefined`: that none offered. */
+  whyNot?(spec: JobSpec): string | undefined;
   clock?: Clock;
   /** Jobs at work at once; those that wait are taken from each project in turn. Default 2. */
   maxJobs?: number;
@@ -159,9 +161,10 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
 
   const expire = (entry: Entry): void => {
     if (entry.job.state !== 'queued' && entry.job.state !== 'placed') return;
-    const offered =
-      entry.job.state === 'placed' || (entry.spec && options.place(entry.job, entry.spec)) !== undefined;
-    finish(entry, { state: 'expired', error: offered ? tooLate : unplaceable });
+    const { job, spec } = entry;
+    const offered = job.state === 'placed' || (spec && options.place(job, spec)) !== undefined;
+    const detail = (spec && options.whyNot?.(spec)) ?? 'No node offered to run the job.';
+    finish(entry, { state: 'expired', error: offered ? tooLate : { code: 'run.job.unplaceable', detail } });
     entry.stop.abort();
   };
 
@@ -249,7 +252,6 @@ const workerFailed: JobEnd = {
   error: { code: 'run.job.worker_failed', detail: 'The node could not do the work.' },
 };
 const tooLate = { code: 'run.job.ttl', detail: 'The job had not started when its ttl_ms was over.' };
-const unplaceable = { code: 'run.job.unplaceable', detail: 'No node offered to run the job.' };
 
 function keyOf(project: string, key: string | null): string | undefined {
   return key === null ? undefined : `${project} ${key}`;

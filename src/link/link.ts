@@ -111,6 +111,7 @@ export function createLink(
       opened !== undefined && takesJob(spec, opened.nets)
         ? { node, provider: 'openvibe-link', region: null }
         : undefined,
+    whyNot: (spec) => (spec.egress === 'none' ? undefined : opened?.withheld?.slice(0, 1024)),
   });
 
   const ownersOnly = (person: Person): void => {

@@ -6,6 +6,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 
+/** Most of a body that is read and dropped after its answer, in bytes. */
+const maxDropped = 8_388_608;
+
 /** A server on this machine's loopback address. */
 export interface Listening {
   /** `http://127.0.0.1:<port>` */
@@ -28,7 +31,13 @@ export async function listenOnLoopback(
 ): Promise<Listening> {
   let origin = '';
   const server = createServer(
-    { requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16_384 },
+    {
+      requestTimeout: 30_000,
+      headersTimeout: 10_000,
+      // By default the two are looked at every 30 s, and a stranger's idle connections stay as long.
+      connectionsCheckingInterval: 1000,
+      maxHeaderSize: 16_384,
+    },
     (incoming, outgoing) => void serve(handler, origin, incoming, outgoing),
   );
   server.maxConnections = 256;
@@ -62,8 +71,16 @@ async function serve(
   } catch {
     outgoing.destroy();
   }
-  // What the handler left of the body is read and dropped; requestTimeout bounds how long.
-  incoming.removeAllListeners('data').resume();
+  // What the handler left of the body is read and dropped, so that the answer arrives. A flood is cut off: a
+  // stranger without a token would keep this process busy with it for as long as requestTimeout lets him.
+  let left = maxDropped;
+  incoming
+    .removeAllListeners('data')
+    .on('data', (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) incoming.destroy();
+    })
+    .resume();
 }
 
 function toRequest(incoming: IncomingMessage, origin: string, signal: AbortSignal): Request {

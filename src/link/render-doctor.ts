@@ -20,11 +20,11 @@ export function renderDoctor(report: DoctorReport): string {
   return `${lines.join('\n')}\n`;
 }
 
-function backendLines({ backend, found, version, works, problem }: BackendReport): string[] {
+function backendLines({ backend, found, version, works, problem, withheld }: BackendReport): string[] {
   const state = works ? 'works' : found ? 'does not work' : 'not found';
   return [
     row(backend, version === null ? state : `${version}, ${state}`),
-    ...(problem === null ? [] : [row('', visible(problem))]),
+    ...[problem, withheld].filter((why) => why !== null).map((why) => row('', visible(why))),
   ];
 }
 

@@ -103,7 +103,8 @@ async function load(input: JobInput, media: MediaSource, signal: AbortSignal): P
   } catch {
     bytes = undefined;
   }
-  if (bytes === undefined) {
+  // What is no bytes at all, such as data from elsewhere, may claim any length, and a copy would be made of it.
+  if (!ArrayBuffer.isView(bytes)) {
     return failed('run.job.worker_failed', 'inputs: one could not be fetched by this Link.');
   }
   if (bytes.byteLength > maxFileBytes) {

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../clock.ts';
 import { SkillRunError } from '../errors.ts';
 import { deepFreeze } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
@@ -41,6 +42,8 @@ export interface SkillSet {
   readonly menu: Menu;
   readonly guidance: Guidance;
   readonly problems: readonly SkillProblem[];
+  /** When it was verified, in milliseconds since 1970: its listings count as seen then. */
+  readonly verifiedAt: number;
   /** Looks a menu name up. */
   find(name: string): MenuEntry | undefined;
   /** Looks a tool up by what a step records of it. */
@@ -51,6 +54,8 @@ export interface SkillSet {
 export interface VerifyOptions {
   /** Throw on the first problem instead of reporting it. Default `false`. */
   strict?: boolean;
+  /** Says when this is: the listings should be of now. Default: the machine's clock. */
+  clock?: Clock;
 }
 
 /**
@@ -65,6 +70,7 @@ export async function verifySkills(
   installed: readonly InstalledSkill[],
   options: VerifyOptions = {},
 ): Promise<SkillSet> {
+  const verifiedAt = (options.clock ?? systemClock).now();
   const results = await Promise.all(installed.map((entry) => verifySkill(entry)));
   const problems = results.flatMap((result) => (result.ok ? [] : [result.problem]));
   const verified = results.flatMap((result) => (result.ok ? [result.skill] : []));
@@ -91,13 +97,14 @@ export async function verifySkills(
   if (options.strict === true && problems[0] !== undefined) {
     throw new SkillRunError('skill_invalid', `An installed skill cannot be used: ${problems[0].message}`);
   }
-  return skillSet(skills, entries.sort(byKey((entry) => entry.menu.name)), problems);
+  return skillSet(skills, entries.sort(byKey((entry) => entry.menu.name)), problems, verifiedAt);
 }
 
 function skillSet(
   skills: readonly VerifiedSkill[],
   entries: readonly MenuEntry[],
   problems: readonly SkillProblem[],
+  verifiedAt: number,
 ): SkillSet {
   const byName = new Map(entries.map((entry) => [entry.menu.name, entry]));
   const toolKey = (slug: string, version: string, tool: string) => JSON.stringify([slug, version, tool]);
@@ -109,6 +116,7 @@ function skillSet(
     menu: deepFreeze({ tools: entries.map((entry) => entry.menu), problems }),
     guidance: Object.freeze(buildGuidance(skills)),
     problems,
+    verifiedAt,
     find: (name: string) => byName.get(name),
     findTool: (slug: string, version: string, tool: string) => byTool.get(toolKey(slug, version, tool)),
   });

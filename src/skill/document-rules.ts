@@ -1,7 +1,8 @@
 import { parseArgsSchema } from './args/meta.ts';
 import type { SkillDocument, SkillDocumentV2, SkillTool } from './document.ts';
-import { pointer, quoteName, type SkillIssue } from './issue.ts';
+import { quoteName, type SkillIssue } from './issue.ts';
 import type { Json } from './json.ts';
+import { pointer } from './pointer.ts';
 import { utf8 } from './sha256.ts';
 import { codePoints } from './text.ts';
 

@@ -1,5 +1,5 @@
 import { SkillRunError } from '../errors.ts';
-import { excerpt, visible } from './text.ts';
+import { excerpt } from './text.ts';
 
 /** One rule that a document or a listing broke. */
 export interface SkillIssue {
@@ -30,11 +30,4 @@ export class SkillInvalid extends SkillRunError {
 /** A name that a stranger wrote, fit to stand in a message: bounded, invisible characters made visible. */
 export function quoteName(name: string): string {
   return `"${excerpt(name)}"`;
-}
-
-/** A JSON pointer (RFC 6901) to `path`. */
-export function pointer(path: readonly PropertyKey[]): string {
-  return path
-    .map((part) => `/${visible(String(part).slice(0, 80)).replaceAll('~', '~0').replaceAll('/', '~1')}`)
-    .join('');
 }

@@ -97,39 +97,71 @@ export async function verifySkill(given: InstalledSkill): Promise<VerifyResult> 
 async function verify(installed: InstalledSkill): Promise<VerifyResult> {
   const document = await parseSkill(installed.document);
   const of = { slug: document.slug, version: document.version };
-  const refuse = (reason: ProblemReason, message: string, issues: readonly SkillIssue[] = []): VerifyResult =>
-    problem(of, reason, message, issues);
+  const listed = await verifyListing(document, installed.listing, installed.acknowledged);
+  if (!listed.ok) return problem(of, listed.reason, listed.message, listed.issues);
+  const tools = await compileTools(document);
+  if ('issues' in tools) {
+    return problem(of, 'pattern_refused', sentences(tools.issues), tools.issues);
+  }
+  const { listing, pins } = listed;
+  const skill = { document, listing, ...of, hash: document.integrity.hash };
+  return { ok: true, skill: { ...skill, findings: listing.scan.findings, tools: tools.tools, pins } };
+}
 
+/**
+ * Whether a later listing lets a verified skill go on running; `undefined` where it does, else why not. It is
+ * held to all that the first one was, to the same pins, and to the findings that were acknowledged then.
+ */
+export async function verifyAgain(
+  skill: VerifiedSkill,
+  listing: unknown,
+): Promise<ProblemReason | undefined> {
+  const wasFlagged = strictVerdict(skill.listing) === 'flagged';
+  const acknowledged = wasFlagged ? await acknowledgementOf(skill.listing) : undefined;
+  const listed = await verifyListing(skill.document, listing, acknowledged);
+  if (!listed.ok) return listed.reason;
+  const texts = [skill.pins, listed.pins].map((pins) => JSON.stringify(pins));
+  return texts[0] === texts[1] ? undefined : 'listing_mismatch';
+}
+
+type Listed =
+  | { ok: true; listing: SkillListing; pins: readonly CodePin[] }
+  | { ok: false; reason: ProblemReason; message: string; issues: readonly SkillIssue[] };
+
+async function verifyListing(
+  document: SkillDocument,
+  given: unknown,
+  acknowledged: string | undefined,
+): Promise<Listed> {
+  const refuse = (reason: ProblemReason, message: string, issues: readonly SkillIssue[] = []): Listed => ({
+    ok: false,
+    reason,
+    message,
+    issues,
+  });
   let listing: SkillListing;
   try {
-    listing = parseListing(installed.listing);
+    listing = parseListing(given);
   } catch (error) {
     if (!(error instanceof SkillInvalid)) throw error;
     return refuse('invalid_listing', error.message, error.issues);
   }
   const pinned = await checkPins(document, listing);
-  if (!pinned.ok) {
-    return refuse('listing_mismatch', pinned.issues.map((found) => found.message).join(' '), pinned.issues);
-  }
+  if (!pinned.ok) return refuse('listing_mismatch', sentences(pinned.issues), pinned.issues);
   if (listing.status === 'retired') return refuse('retired', 'The registry has retired this version.');
   const verdict = strictVerdict(listing);
   if (verdict === 'failed') return refuse('scan_failed', "The registry's scan failed this version.");
-  if (verdict === 'flagged' && installed.acknowledged !== (await acknowledgementOf(listing))) {
+  if (verdict === 'flagged' && acknowledged !== (await acknowledgementOf(listing))) {
     return refuse(
       'scan_unread',
       "The registry's scan flagged this version, and its findings were not acknowledged.",
     );
   }
+  return { ok: true, listing, pins: pinned.pins };
+}
 
-  const tools = await compileTools(document);
-  if ('issues' in tools) {
-    return refuse('pattern_refused', tools.issues.map((found) => found.message).join(' '), tools.issues);
-  }
-  const skill = { document, listing, ...of, hash: document.integrity.hash };
-  return {
-    ok: true,
-    skill: { ...skill, findings: listing.scan.findings, tools: tools.tools, pins: pinned.pins },
-  };
+function sentences(issues: readonly SkillIssue[]): string {
+  return issues.map((found) => found.message).join(' ');
 }
 
 async function compileTools(

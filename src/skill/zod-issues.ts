@@ -1,5 +1,6 @@
 import type * as z from 'zod/mini';
-import { pointer, quoteName, type SkillIssue } from './issue.ts';
+import { quoteName, type SkillIssue } from './issue.ts';
+import { pointer } from './pointer.ts';
 
 /** The most issues that are told of one document. */
 export const maxIssues = 50;

@@ -12,6 +12,7 @@ export type EndStatus =
   | 'skill_unavailable'
   | 'no_node'
   | 'placement_violation'
+  | 'allowance_exhausted'
   | 'balance_exhausted'
   | 'outcome_unknown'
   | 'run_error';

@@ -1,5 +1,6 @@
 import type { Limits, Net } from '../skill/caps.ts';
 import type { JsonObject } from '../skill/json.ts';
+import type { Verdict } from '../skill/listing.ts';
 import type { StepEnd } from './end.ts';
 
 // Ours, from ADR-060 and the platform's confirmations.
@@ -75,8 +76,19 @@ export interface StepDecision {
   readonly at: string;
 }
 
+/** What the registry says of a skill, none of it in the skill's own words. */
+export interface SkillFacts {
+  /** `usr_<ULID>`; null where the registry names none. */
+  readonly publisher: string | null;
+  /** The scan's, at its strictest. */
+  readonly verdict: Verdict;
+  /** How many findings of each severity the scan has. */
+  readonly findings: { readonly fail: number; readonly flag: number };
+}
+
 /** What was known when policy was heard, besides the step itself: what a dry run of other rules goes by. */
 export interface StepFacts {
+  readonly skill: SkillFacts;
   readonly level: AgentLevel;
   /** Whether the agent worked with no person present. */
   readonly alone: boolean;
@@ -147,7 +159,7 @@ export interface StepRecord {
   readonly why: string;
   /** Whether "always allow" may be said to this step. */
   readonly canAlways: boolean;
-  /** Null in records of before schema 2. */
+  /** Null in records of before schema 2, and where policy was not heard. */
   readonly facts: StepFacts | null;
   /** Milliseconds since 1970. */
   readonly createdAt: number;

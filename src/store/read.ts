@@ -1,7 +1,7 @@
 import { SkillRunError } from '../errors.ts';
 import { isId } from '../ids.ts';
 import type { AllowanceRecord } from './allowance.ts';
-import type { AuditEntry } from './audit.ts';
+import { type AuditEntry, isAuditEntry } from './audit.ts';
 import type { Grant } from './grant.ts';
 
 /**
@@ -17,7 +17,7 @@ export function readGrant(value: unknown): Grant {
 
 /** @throws `store_invalid` for what is no audit entry */
 export function readEntry(value: unknown): AuditEntry {
-  if (isEntry(value)) return value;
+  if (isAuditEntry(value)) return value;
   throw invalid('an audit entry');
 }
 
@@ -45,16 +45,6 @@ function invalid(what: string): SkillRunError {
 
 function isGrant(value: unknown): value is Grant {
   return isObject(value) && isId('grt', value.id) && typeof value.key === 'string' && isScope(value.scope);
-}
-
-function isEntry(value: unknown): value is AuditEntry {
-  return (
-    isObject(value) &&
-    isId('aud', value.id) &&
-    Number.isSafeInteger(value.seq) &&
-    typeof value.previous === 'string' &&
-    typeof value.hash === 'string'
-  );
 }
 
 function isAllowance(value: unknown): value is AllowanceRecord {

@@ -5,12 +5,15 @@ import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomHex } from '../../src/ids.ts';
+import { maxBytes } from '../../src/link/egress/proxy.ts';
 import type { Command } from '../../src/link/sandbox/command.ts';
 import { openAdjustedSandbox } from '../../src/link/sandbox/open.ts';
 import type { Backend, RunEnd, Sandbox } from '../../src/link/sandbox/types.ts';
+import type { Net } from '../../src/skill/caps.ts';
 import { makeDirectory, processesWith, toolRun } from '../link/sandbox/help.ts';
 import { type Canaries, setOutCanaries } from './canaries.ts';
 import { expected, type Hostile, hostileRun, refusedBySystem, verdict } from './hostile.ts';
+import { layWayOut, type WayOut } from './way-out.ts';
 
 /** Where programs are run. */
 export interface World {
@@ -19,6 +22,8 @@ export interface World {
   readonly node: string;
   /** All of them, or none of Node's own, so that the operating system is alone. */
   readonly layers: 'all layers' | "none of Node's layers";
+  /** Default `deny`. */
+  readonly net?: Net;
   /** Sandboxes started ahead. Default 0. */
   readonly warm?: number;
 }
@@ -28,8 +33,8 @@ export interface World {
  * left behind.
  */
 export function attack(world: World, programs: readonly Hostile[]): void {
-  const { warm = 0 } = world;
-  describe(`hostile programs on ${world.backend} with ${world.layers}, ${warm} started ahead, and ${world.node}`, () => {
+  const { warm = 0, net = 'deny' } = world;
+  describe(`hostile programs on ${world.backend}, net ${net}, with ${world.layers}, ${warm} started ahead, and ${world.node}`, () => {
     const all = world.layers === 'all layers';
     const wall = all ? 5000 : 1500;
     const nodeMajor = Number.parseInt(
@@ -38,6 +43,7 @@ export function attack(world: World, programs: readonly Hostile[]): void {
     );
     let directory: Awaited<ReturnType<typeof makeDirectory>>;
     let canaries: Canaries;
+    let wayOut: WayOut;
     let sandbox: Sandbox;
     let before: string[];
     const files = () => readdirSync(directory.path, { recursive: true }).map(String).sort();
@@ -45,12 +51,12 @@ export function attack(world: World, programs: readonly Hostile[]): void {
     beforeAll(async () => {
       directory = await makeDirectory();
       canaries = await setOutCanaries(directory.path);
+      wayOut = await layWayOut();
       const { backend, node } = world;
       // After the probe, which would refuse a sandbox that lacks them.
       let adjust = (command: Command): Command => command;
-      sandbox = await openAdjustedSandbox({ backend, node, directory: directory.path, warm }, (command) =>
-        adjust(command),
-      );
+      const options = { backend, node, directory: directory.path, warm };
+      sandbox = await openAdjustedSandbox(options, (command) => adjust(command), wayOut.outside);
       if (!all) adjust = withoutNodeLayers;
       before = files();
     });
@@ -58,11 +64,12 @@ export function attack(world: World, programs: readonly Hostile[]): void {
     afterAll(async () => {
       await sandbox?.close();
       await canaries?.close();
+      await wayOut?.close();
       await directory?.[Symbol.asyncDispose]();
     });
 
     it.concurrent.each(programs)('$id: $what', async (program) => {
-      const run = hostileRun(program, canaries, wall);
+      const run = hostileRun(program, canaries, wall, net);
       const times = program.runs === undefined ? 1 : 2;
       const ends: RunEnd[] = [];
       if (program.runs === 'together') {
@@ -72,16 +79,19 @@ export function attack(world: World, programs: readonly Hostile[]): void {
       }
       for (const end of ends) {
         const told = JSON.stringify(end);
-        const { verdicts, refusal } = expected(program, sandbox.seccomp, nodeMajor);
+        const { verdicts, refusal } = expected(program, sandbox.seccomp, nodeMajor, net);
         if (all) expect(verdicts, told).toContain(verdict(end));
         if (end.kind === 'refused') expect(verdicts, told).toContain('refused');
         if (end.kind === 'exited') {
-          if (all && refusal) expect(end.value).toHaveProperty('denied');
+          if (all && refusal) expect(end.value, told).toHaveProperty('denied');
           if (refusedBySystem(program)) expect(end.value).not.toHaveProperty('got');
         }
         expect(canaries.leaked(told)).toEqual([]);
+        // With what may be on its way when the cap is reached.
+        const bytes = end.targets.reduce((sum, target) => sum + target.bytes, 0);
+        expect(bytes).toBeLessThan(maxBytes + 1_048_576);
       }
-      expect(canaries.touched()).toEqual([]);
+      expect([...canaries.touched(), ...wayOut.strayed()]).toEqual([]);
       expect(processesWith(`/in/${run.entry}`)).toEqual([]);
     });
 
@@ -91,7 +101,9 @@ export function attack(world: World, programs: readonly Hostile[]): void {
       async (delay) => {
         const entry = `called-off-${delay}-${randomHex(8)}.js`;
         const signal = AbortSignal.timeout(delay);
-        const end = await sandbox.run(toolRun('for(;;)try{process.stdin.read()}catch{}', { entry, signal }));
+        const end = await sandbox.run(
+          toolRun('for(;;)try{process.stdin.read()}catch{}', { entry, signal, net }),
+        );
         expect(end.kind).toBe('cancelled');
         expect(processesWith(`/in/${entry}`)).toEqual([]);
       },
@@ -102,12 +114,19 @@ export function attack(world: World, programs: readonly Hostile[]): void {
       expect(await sandbox.run(toolRun(code))).toMatchObject({ kind: 'exited', value: all ? null : 42 });
     });
 
-    it('leaves no file and no process behind', async () => {
+    it('leaves no file, no process and no connection behind', async () => {
+      await expect.poll(() => wayOut.open()).toBe(0);
       if (warm === 0) expect(files()).toEqual(before);
       else await sandbox.close();
       expect(processesWith(directory.path)).toEqual([]);
       if (warm > 0) expect(files()).toEqual(['secret.txt']);
     });
+
+    if (net !== 'deny') {
+      it('has a way out that lets a page through', async () => {
+        expect(await sandbox.run(toolRun(reads, { net }))).toMatchObject({ kind: 'exited', value: 'Hello' });
+      });
+    }
 
     it('has canaries that would notice', async () => {
       await once(connect(canaries.http, '127.0.0.1'), 'connect');
@@ -119,6 +138,14 @@ export function attack(world: World, programs: readonly Hostile[]): void {
     });
   });
 }
+
+// A page, by the words that hostile programs use.
+const reads = `let heard = '';
+const socket = require('net').connect('/egress').on('data', (data) => {
+  if (heard === '') socket.write('GET / HTTP/1.1\\r\\nHost: site.example.com\\r\\nConnection: close\\r\\n\\r\\n');
+  heard += data;
+}).on('close', () => process.stdout.write(JSON.stringify(heard.slice(heard.lastIndexOf('Hello'), heard.lastIndexOf('Hello') + 5))));
+socket.write('CONNECT site.example.com:80 HTTP/1.1\\r\\n\\r\\n');`;
 
 function withoutNodeLayers(command: Command): Command {
   const inner = /^--(require|permission|experimental-permission|allow-|disallow-|no-addons|no-experimental)/;

@@ -1,15 +1,18 @@
 import { backends } from '../link/sandbox/help.ts';
 import { attack } from './attack.ts';
-import { handedPrograms, ownPrograms } from './hostile.ts';
+import { networkPrograms, programsFor } from './hostile.ts';
+import { nodesAtHand } from './nodes.ts';
 
-/** The running Node, and those that SKILL_RUN_NODES names, with `:` between the paths. */
-const nodes = [...new Set([process.execPath, ...(process.env.SKILL_RUN_NODES ?? '').split(':')])];
+const both = ['all layers', "none of Node's layers"] as const;
 
-for (const node of nodes.filter((path) => path !== '')) {
+for (const node of await nodesAtHand(process.env.SKILL_RUN_NODES)) {
   for (const backend of backends) {
-    for (const layers of ['all layers', "none of Node's layers"] as const) {
-      attack({ backend, node, layers }, [...handedPrograms, ...ownPrograms]);
-    }
-    attack({ backend, node, layers: 'all layers', warm: 5 }, [...handedPrograms, ...ownPrograms]);
+    for (const layers of both) attack({ backend, node, layers }, programsFor('deny'));
+    attack({ backend, node, layers: 'all layers', warm: 5 }, programsFor('deny'));
+  }
+  // The other backend gives a tool no network.
+  for (const backend of backends.filter((one) => one === 'bwrap')) {
+    attack({ backend, node, layers: 'all layers', net: 'public' }, programsFor('public'));
+    attack({ backend, node, layers: "none of Node's layers", net: 'public' }, networkPrograms);
   }
 }

@@ -1,6 +1,6 @@
 import { randomHex } from '../../src/ids.ts';
 import type { RunEnd, Sandbox, ToolRun } from '../../src/link/sandbox/types.ts';
-import { defaultLimits } from '../../src/skill/caps.ts';
+import { defaultLimits, type Net } from '../../src/skill/caps.ts';
 import handed from '../fixtures/hostile-skills.json' with { type: 'json' };
 import own from '../fixtures/hostile-skills-own.json' with { type: 'json' };
 import type { Canaries } from './canaries.ts';
@@ -16,6 +16,10 @@ export interface Hostile {
   readonly files?: Readonly<Record<string, string>>;
   readonly stdin?: string;
   readonly wall_ms?: number;
+  /** What it needs. One for `deny` is run with a network too. */
+  readonly net: Net;
+  /** {@link Hostile.expect} where it has a network, if that is another. */
+  readonly expect_network?: string;
   /** Run twice: at once, to see whether two jobs meet, or in turn, to see whether one stays for the next. */
   readonly runs?: 'together' | 'in turn';
 }
@@ -23,8 +27,16 @@ export interface Hostile {
 export const handedPrograms = handed as readonly Hostile[];
 export const ownPrograms = own as readonly Hostile[];
 
-/** The run of a program; `wall` in milliseconds where it asks for none itself. */
-export function hostileRun(program: Hostile, canaries: Canaries, wall: number): ToolRun {
+/** Those that need a network. */
+export const networkPrograms = ownPrograms.filter(({ net }) => net !== 'deny');
+
+/** The programs that can be run with this net. */
+export function programsFor(net: Net): readonly Hostile[] {
+  return [...handedPrograms, ...ownPrograms].filter((program) => net !== 'deny' || program.net === 'deny');
+}
+
+/** The run of a program; `wall` in milliseconds where it asks for none itself, `net` where it needs none. */
+export function hostileRun(program: Hostile, canaries: Canaries, wall: number, net: Net = 'deny'): ToolRun {
   const { id, code, files = {}, stdin, wall_ms } = program;
   const text = code
     .replace(/\bHTTP\b/g, String(canaries.http))
@@ -38,7 +50,7 @@ export function hostileRun(program: Hostile, canaries: Canaries, wall: number): 
     entry,
     input: stdin === undefined ? {} : { text: 'a'.repeat(60_000) },
     limits: { ...defaultLimits, wall_ms: wall_ms ?? wall },
-    net: 'deny',
+    net: program.net === 'deny' ? net : program.net,
   };
 }
 
@@ -50,10 +62,12 @@ export interface Expected {
 }
 
 export function expected(
-  { id, expect: words }: Hostile,
+  { id, expect: alone, expect_network: networked = alone }: Hostile,
   seccomp: Sandbox['seccomp'],
   nodeMajor: number,
+  net: Net,
 ): Expected {
+  const words = net === 'deny' ? alone : networked;
   if (words === 'anything, contained') {
     return {
       verdicts: ['completed', 'failed', 'limit:wall', 'limit:memory', 'limit:output'],

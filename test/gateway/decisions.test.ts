@@ -247,8 +247,8 @@ describe('denial and expiry', () => {
     const h = await harness();
     const waiting = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
     const id = waiting.step?.id ?? '';
-    const edited = { by, arguments: title('b') };
-    await expect(h.gateway.approvals.approve(id, edited)).rejects.toMatchObject({ code: 'option_invalid' });
+    const misspelt = { by, args: title('b') };
+    await expect(h.gateway.approvals.approve(id, misspelt)).rejects.toMatchObject({ code: 'option_invalid' });
     await expect(h.gateway.approvals.deny(id, { by, always: true } as never)).rejects.toMatchObject({
       code: 'option_invalid',
     });

@@ -342,6 +342,7 @@ describe('the model’s text', () => {
       'no_approver',
       'skill_unavailable',
       'placement_violation',
+      'allowance_exhausted',
       'balance_exhausted',
       'outcome_unknown',
       'run_error',

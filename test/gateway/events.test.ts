@@ -128,6 +128,12 @@ interface Scene {
   readonly fault: MockFault | undefined;
   readonly nodes: boolean;
   readonly abort: boolean;
+  /** Whether the agent's allowance has room for a run. */
+  readonly room: boolean;
+  /** Whether the person speaks instead of deciding. */
+  readonly speaks: boolean;
+  /** Whether the registry still lists the skill. */
+  readonly listed: boolean;
 }
 
 const submitFault = (status: number, code: string): MockFault => ({
@@ -161,6 +167,9 @@ const scene: fc.Arbitrary<Scene> = fc.record({
   ),
   nodes: fc.constantFrom(true, true, true, false),
   abort: fc.constantFrom(false, false, false, true),
+  room: fc.constantFrom(true, true, true, false),
+  speaks: fc.constantFrom(false, false, false, true),
+  listed: fc.constantFrom(true, true, true, false),
 });
 
 const plain: Scene = {
@@ -171,6 +180,9 @@ const plain: Scene = {
   fault: undefined,
   nodes: true,
   abort: false,
+  room: true,
+  speaks: false,
+  listed: true,
 };
 /** One scene for every end that a step can have, whatever else is drawn. */
 const scenes: Record<string, Scene> = {
@@ -181,7 +193,10 @@ const scenes: Record<string, Scene> = {
   expired: { ...plain, decision: 'never' },
   cancelled: { ...plain, abort: true },
   refused: { ...plain, policy: 'deny' },
+  superseded: { ...plain, decision: 'never', speaks: true },
   no_approver: { ...plain, decision: 'throws' },
+  skill_unavailable: { ...plain, listed: false },
+  allowance_exhausted: { ...plain, room: false },
   no_node: { ...plain, nodes: false },
   placement_violation: { ...plain, end: { result: 1, node: 'elsewhere' } },
   balance_exhausted: { ...plain, fault: submitFault(402, 'billing.balance_exhausted') },
@@ -207,7 +222,9 @@ describe('C112: the events of a step', () => {
         };
         const h = await harness({
           gateway: {
-            agent: { id: agentId, level: told.level },
+            agent: { id: agentId, level: told.level, alone: true },
+            allowance: { seconds: told.room ? 10 : 9, period: 'day' },
+            ...(!told.listed && { registry: { listing: async () => null } }),
             approvalExpiryMs: 60_000,
             approver: deciding[told.decision],
             ...(told.policy !== 'none' && { policy }),
@@ -220,6 +237,7 @@ describe('C112: the events of a step', () => {
         const controller = new AbortController();
         const call = { id: 'c1', name: h.slugify, arguments: { title: 'a' } };
         h.gateway.on('step-pending', () => told.abort && controller.abort());
+        h.gateway.on('step-pending', () => told.speaks && h.gateway.newTurn({ supersede: true }));
         const outcome = await passing(h.clock, h.gateway.call(call, { signal: controller.signal }));
         statuses.add(outcome.status);
         const [word = '', ...others] = words(heard);

@@ -6,6 +6,7 @@ import { type Net, nets } from '../../src/skill/caps.ts';
 import type { AgentLevel } from '../../src/step/record.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import { agentId, ann, harness, nameOf } from '../support/harness.ts';
+import { someContext } from '../support/policy.ts';
 import { makeSkill } from '../support/skills.ts';
 import { someRun, someStep } from '../support/step.ts';
 
@@ -39,7 +40,7 @@ describe('level, policy and network', () => {
     const wanted = expected(level, effect, net);
     const step = someStep({ run: { ...someRun, net } });
     const policy: Policy | undefined = effect === 'none' ? undefined : () => ({ effect });
-    expect((await rule(step, level, policy)).effect).toBe(wanted);
+    expect((await rule(step, someContext({ level }), policy)).effect).toBe(wanted);
 
     const { skills, name } = await toolWith(net);
     const h = await harness({
@@ -79,7 +80,7 @@ describe('level, policy and network', () => {
     expect(h.mock.jobs).toBe(2);
   });
 
-  test('what is no answer of a policy refuses', async () => {
+  test('C113: a policy that throws, or gives no answer, refuses', async () => {
     const answers: unknown[] = [
       undefined,
       null,
@@ -113,7 +114,9 @@ describe('level, policy and network', () => {
         return read === 1 ? 'ask' : 'allow';
       },
     };
-    expect(await rule(someStep(), 'auto', () => answer as PolicyAnswer)).toMatchObject({ effect: 'ask' });
+    expect(await rule(someStep(), someContext(), () => answer as PolicyAnswer)).toMatchObject({
+      effect: 'ask',
+    });
   });
 
   test('a policy cannot change what it rules on', async () => {
@@ -125,6 +128,45 @@ describe('level, policy and network', () => {
     const outcome = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: { title: 'a' } });
     expect(outcome).toMatchObject({ status: 'refused', code: 'policy-failed' });
     expect(h.mock.jobs).toBe(0);
+  });
+});
+
+describe('heard once', () => {
+  test('C25: neither a decision nor a resume, in any process, asks the policy again', async () => {
+    let heard = 0;
+    const policy: Policy = () => {
+      heard += 1;
+      if (heard > 1) throw new Error('heard twice');
+      return { effect: 'ask' };
+    };
+    const h = await harness({ gateway: { policy, store: createMemoryStore() } });
+    const call = { id: 'c1', name: h.slugify, arguments: { title: 'a' } };
+    const id = (await h.gateway.call(call)).step?.id ?? '';
+    expect((await h.gateway.call(call)).step?.id).toBe(id);
+    await h.other().approvals.approve(id, { by });
+    expect((await h.other().resume(id)).status).toBe('completed');
+    expect((await h.gateway.call(call)).status).toBe('completed');
+    expect([heard, h.mock.jobs]).toEqual([1, 1]);
+  });
+
+  test('C67: another agent of the person has policy’s deny, and no grant that was made for the first', async () => {
+    const child = 'agt_01JCCCCCCCCCCCCCCCCCCCCCCC';
+    const store = createMemoryStore();
+    const policy: Policy = ({ run }) => ({ effect: run.arguments.title === 'no' ? 'deny' : 'ask' });
+    const h = await harness({ gateway: { store, policy, agent: { id: agentId } } });
+    const call = (id: string, title = id) => ({ id, name: h.slugify, arguments: { title } });
+    const id = (await h.gateway.call(call('c1'))).step?.id ?? '';
+    await h.gateway.approvals.approve(id, { by, always: true });
+    await h.gateway.resume(id);
+    const sub = h.other({ agent: { id: child, level: 'auto' } });
+    expect((await sub.call(call('c2', 'no'))).status).toBe('refused');
+    const asked = await sub.call(call('c3'));
+    expect(asked.status).toBe('awaiting_approval');
+    await expect(sub.approvals.approve(asked.step?.id ?? '', { by: child })).rejects.toMatchObject({
+      code: 'decision_not_allowed',
+    });
+    expect((await h.gateway.call(call('c4'))).status).toBe('completed');
+    expect(h.mock.jobs).toBe(2);
   });
 });
 

@@ -47,6 +47,7 @@ describe('doctor', () => {
         works: true,
         version: expect.stringMatching(/^\d+\.\d+/),
         problem: null,
+        withheld: backend === 'bwrap' ? null : expect.stringMatching(/held by bwrap alone/),
       });
     }
     expect(report.layers.filter(({ required }) => required).every(({ state }) => state === 'on')).toBe(true);
@@ -77,6 +78,23 @@ describe('doctor', () => {
     const report = await doctor();
     expect(about(report, 'bwrap')).toMatchObject({ found: true, version: '0.8.0', works: false });
     expect(renderDoctor(report)).toMatch(/^bwrap +0\.8\.0, does not work\n +\S.*Run: /m);
+  });
+
+  // Another of its sandboxes does all that a tool without network needs.
+  it.each(backends.filter((name) => name === 'bwrap'))('says what %s withholds, and why', async () => {
+    const real = findProgram('bwrap');
+    vi.stubEnv('PATH', path(`case " $* " in *" /egress "*) exit 1;; esac; exec ${real} "$@"`));
+    const report = await doctor();
+    expect(report).toMatchObject({ ok: true, backend: 'bwrap', nets: ['deny'] });
+    expect(about(report, 'bwrap')).toMatchObject({
+      works: true,
+      problem: null,
+      withheld: expect.stringContaining('Run: '),
+    });
+    const text = renderDoctor(report);
+    expect(text).toMatch(/through bwrap, with the networks: deny\./);
+    expect(text).toMatch(/^bwrap +\S+, works\n +\S.*Run: /m);
+    expect(text).toMatch(/^absent +a network through one checked proxy; not required/m);
   });
 
   it('says that nothing runs where there is no program at all', async () => {

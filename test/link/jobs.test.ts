@@ -226,7 +226,7 @@ describe('places', () => {
     await clock.advance(1);
     expect(engine.get(stuck, ann)).toMatchObject({
       state: 'expired',
-      error: { code: 'run.job.unplaceable' },
+      error: { code: 'run.job.unplaceable', detail: 'No node offered to run the job.' },
       timings: { started_at: null },
     });
     expectContract('job', engine.get(stuck, ann));

@@ -135,6 +135,35 @@ describe('a Link', () => {
     await link.close();
   });
 
+  test('200 jobs at once wait for maxJobs places, and no project for all jobs of another', async () => {
+    let working = 0;
+    let most = 0;
+    const begun: unknown[] = [];
+    const { link } = setUp({ maxJobs: 3 }, async (run) => {
+      begun.push(run.input.title);
+      working += 1;
+      most = Math.max(most, working);
+      await new Promise(setImmediate);
+      working -= 1;
+      return untilKilled({ ...run, signal: AbortSignal.abort() });
+    });
+    const one = async (person: typeof ann, title: string) => {
+      const request = jobRequest({ args: { tool: 'slugify', entry: 'slugify.js', input: { title } } });
+      const requirements = { ...request.requirements, project_id: person.project };
+      const { job } = await link.submit({ ...request, requirements }, { person });
+      return (await link.follow(job.id, { person, budgetMs: 60_000 }))?.state;
+    };
+    const many = Array.from({ length: 195 }, () => one(ann, 'many'));
+    const few = Array.from({ length: 5 }, (_, nth) => one(elsewhere, `few ${nth}`));
+    expect(new Set(await Promise.all([...many, ...few]))).toEqual(new Set(['cancelled']));
+    expect({ begun: begun.length, most }).toEqual({ begun: 200, most: 3 });
+    // Each second place is theirs, in their own order, though all the others had asked before.
+    const places = Array.from({ length: 5 }, (_, nth) => begun.indexOf(`few ${nth}`));
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+    expect(places.at(-1)).toBeLessThan(3 + 2 * 5);
+    await link.close();
+  });
+
   test('200 jobs at once, all followed under one signal, queue and run without a warning', async () => {
     const warnings: Error[] = [];
     const hear = (warning: Error): void => void warnings.push(warning);
@@ -261,6 +290,19 @@ describe('before anything starts', () => {
     }
   });
 
+  test.each([
+    ['an object that claims a small size and has a great length', { byteLength: 5, length: 3_000_000_000 }],
+    ['a list', [...code]],
+    ['a text', new TextDecoder().decode(code)],
+    ['null', null],
+  ])('%s in place of bytes ends the job, and nothing of it is copied', async (_name, answer) => {
+    const { finish, scripted } = setUp({ media: async () => answer as unknown as Uint8Array });
+    const inputs = [{ name: 'slugify.js', media_id: mediaId, sha256: '0'.repeat(64) }];
+    const detail = 'inputs: one could not be fetched by this Link.';
+    expect(await finish({ inputs })).toMatchObject({ ...refusedJob, error: { detail } });
+    expect(scripted.runs).toEqual([]);
+  });
+
   test('a file over 64 KiB ends the job', async () => {
     const big = new Uint8Array(65_537);
     const { finish, scripted } = setUp({ media: async () => big });
@@ -296,6 +338,35 @@ describe('before anything starts', () => {
     const job = await finish({ args });
     expect(job).toMatchObject({ ...refusedJob, error: { code: 'run.job.worker_failed' } });
     expect(scripted.runs).toEqual([]);
+  });
+
+  test('a network that the probe withheld is what its jobs are told of; deny goes on', async () => {
+    const { sandbox } = scriptedSandbox();
+    const clock = createManualClock();
+    const withheld = 'A canary got out. Run: mend it';
+    const { link } = createLink({ owner: ann.subject, skills: 'on', clock }, async () => ({
+      ...sandbox,
+      withheld,
+    }));
+    link.provide([{ mediaId, sha256: codeHash, bytes: code }]);
+    const submit = async (change: Partial<JobRequest>) =>
+      (await link.submit(jobRequest(change), { person: ann })).job.id;
+    const out = await submit({ egress: 'public', ttl_ms: 1000 });
+    const far = await submit({
+      requirements: { ...jobRequest().requirements, trust: ['first-party'] },
+      ttl_ms: 1000,
+    });
+    const alone = await submit({});
+    expect((await link.follow(alone, { person: ann, budgetMs: 1000 }))?.state).toBe('succeeded');
+    await clock.advance(1000);
+    const expired = await link.get(out, { person: ann });
+    expect(expired).toMatchObject({
+      state: 'expired',
+      error: { code: 'run.job.unplaceable', detail: withheld },
+    });
+    expectContract('job', expired);
+    expect((await link.get(far, { person: ann })).error?.detail).toBe('No node offered to run the job.');
+    await link.close();
   });
 
   test('the tree of a tool is restored from the names', async () => {

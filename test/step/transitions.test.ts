@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { isoTime } from '../../src/clock.ts';
 import type { StepRecord, StepState } from '../../src/step/record.ts';
 import { advance, isStepEnd, isStepState } from '../../src/step/transitions.ts';
-import { someStep } from '../support/step.ts';
+import { someRun, someStep, someTime } from '../support/step.ts';
 
 const states: readonly StepState[] = [
   'pending',
@@ -60,6 +61,20 @@ describe('the states of a step', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  test('what runs changes only as a pending step is approved', () => {
+    const run = { ...someRun, arguments: { title: 'edited' } };
+    const edited = { digest: 'c'.repeat(64), by: someStep().owner.subject, at: isoTime(someTime) };
+    const edit = { run, digest: 'd'.repeat(64), edited };
+    for (const from of states) {
+      for (const to of [undefined, ...states]) {
+        const change = { ...(to && { state: to }), ...edit };
+        if (from === 'pending' && to === 'approved') {
+          expect(advance(someStep(), change)).toMatchObject({ state: 'approved', ...edit });
+        } else expect(() => advance(someStep({ state: from }), change)).toThrow(TypeError);
+      }
+    }
   });
 
   test('from pending every state can be reached', () => {

@@ -5,6 +5,9 @@ const clientHello = 1;
 const serverName = 0x0000;
 const encryptedHello = 0xfe0d;
 const hostName = 0;
+// A client sends its hello in one, rarely in a few. All are read again with every byte that comes: in thousands of
+// tiny ones, a tool would keep the host at work for next to nothing.
+const maxRecords = 32;
 
 /**
  * Reads the server name out of the TLS ClientHello (RFC 8446, RFC 6066) that a connection begins with.
@@ -23,7 +26,8 @@ export function readServerName(bytes: Buffer): FirstName {
 // The first handshake message, which may be spread over several records; `undefined` while some is to come.
 function readHandshake(bytes: Buffer): Buffer | undefined {
   let message = Buffer.alloc(0);
-  for (let at = 0; ; ) {
+  for (let at = 0, records = 1; ; records += 1) {
+    if (records > maxRecords) throw malformed();
     const record = bytes.subarray(at);
     if (record.length > 0 && record[0] !== handshakeRecord) throw malformed();
     if (record.length > 1 && record[1] !== 3) throw malformed();

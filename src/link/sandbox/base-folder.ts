@@ -1,7 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { chmod, lstat, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isSkillRunError, SkillRunError } from '../../errors.ts';
 import { startTime } from './process-tree.ts';
 import { type Architecture, seccompProgram } from './seccomp.ts';
@@ -67,13 +67,16 @@ async function furnish(path: string, architecture: Architecture): Promise<BaseFo
   return folder;
 }
 
-async function requirePrivate(parent: string): Promise<void> {
-  const { mode, uid } = await lstat(parent);
+// With every folder above it: who can exchange one of them can exchange what lies in it.
+async function requirePrivate(place: string): Promise<void> {
+  const { mode, uid } = await lstat(place);
   const sticky = (mode & 0o1000) !== 0;
   const ours = uid === 0 || uid === process.getuid?.();
   if (!ours || ((mode & 0o022) !== 0 && !sticky)) {
     throw unusable('others can rename or remove what lies in it');
   }
+  const above = dirname(place);
+  if (above !== place) await requirePrivate(above);
 }
 
 // A process of another pid namespace cannot be seen from here, so its folders are left to its own kind.

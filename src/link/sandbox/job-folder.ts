@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -31,6 +32,8 @@ export function findRefusal(run: ToolRun, nets: readonly Net[]): string | undefi
     if (!pathShape.test(path)) return 'A file has a path that actor.skill@2 does not allow.';
     if (paths.has(path)) return 'Two files have one path.';
     if (bytes.byteLength > maxFileBytes) return `A file has more than ${maxFileBytes} bytes.`;
+    // Whatever the name says: bwrap cannot forbid that a library of machine code is loaded from the folder.
+    if (isCode(path) && (!isUtf8(bytes) || bytes.includes(0))) return 'A .js file is not UTF-8 text.';
     paths.add(path);
   }
   if (!isCode(run.entry) || !paths.has(run.entry)) return "The entry is not one of the tool's .js files.";

@@ -20,7 +20,9 @@ export function processLimits(node: NodeBinary, limits: Limits): string[] {
     `--cpu=${cpuSeconds(limits)}`,
     '--nofile=64',
     '--fsize=0',
-    '--core=0',
+    // Too little for a file, and not 0: a machine that pipes cores to a program, such as apport, starts it as root
+    // for whatever crashes, with all of its memory, whatever this limit is, unless it is 1.
+    '--core=1',
   ];
 }
 

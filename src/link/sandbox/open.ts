@@ -9,6 +9,7 @@ import { canBecomeSandboxUser, findProgram } from './host.ts';
 import { inspectNode, type NodeBinary } from './node-binary.ts';
 import { requireSandboxOptions, type SandboxOptions } from './options.ts';
 import { holdsWarm, probe } from './probe.ts';
+import { probeNetwork } from './probe-network.ts';
 import { runTool } from './run.ts';
 import { isArchitecture } from './seccomp.ts';
 import type { Backend, RunEnd, Sandbox, ToolRun } from './types.ts';
@@ -51,12 +52,16 @@ export async function openAdjustedSandbox(
       try {
         const build = await builder(backend, node, base);
         const command = async (job: Job): Promise<Command> => adjust(await build(job));
-        // Without seccomp a tool could make any socket: then it gets no network at all.
-        const held = backend === 'bwrap' ? nets : (['deny'] as const);
-        const ground: Ground = { node, base, nets: held, outside, command };
-        await probe(ground, backend);
+        const alone: Ground = { node, base, nets: ['deny'], outside, command };
         const warm = options.warm ?? 1;
-        return sandbox(ground, backend, warm > 0 && (await holdsWarm(ground, backend)) ? warm : 0);
+        // Side by side, and both done before anything is removed.
+        const network = whyNoNetwork(alone, backend);
+        const holds = await probe(alone, backend)
+          .then(() => warm > 0 && holdsWarm(alone, backend))
+          .finally(() => network);
+        const withheld = await network;
+        const ground: Ground = { ...alone, nets: withheld === undefined ? nets : ['deny'] };
+        return { ...sandbox(ground, backend, holds ? warm : 0), ...(withheld !== undefined && { withheld }) };
       } catch (fault) {
         faults.push(fault);
       }
@@ -67,6 +72,19 @@ export async function openAdjustedSandbox(
     await base.remove();
     if (isSkillRunError(error)) throw error;
     throw unavailable('The probe of the sandbox broke off.', 'Make room where its folder is.', error);
+  }
+}
+
+// A tool without network is held all the same, so this does not throw.
+async function whyNoNetwork(ground: Ground, backend: Backend): Promise<string | undefined> {
+  if (backend !== 'bwrap') {
+    return 'A tool with a network is held by bwrap alone, as it takes a filter of system calls.';
+  }
+  try {
+    await probeNetwork(ground);
+    return undefined;
+  } catch (error) {
+    return isSkillRunError(error) ? error.message : 'The probe of a tool with a network broke off.';
   }
 }
 

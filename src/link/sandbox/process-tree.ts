@@ -3,7 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** One process of a sandbox, as the host's /proc shows it. */
 export interface ProcessSample {
   readonly pid: number;
-  /** `RssAnon + RssShmem`: memory that no file stands behind, in bytes. */
+  /**
+   * `RssAnon + RssShmem + VmSwap + VmPTE`: memory that no file stands behind, wherever it is kept, and the tables
+   * that find it, which a process can make large without any; in bytes.
+   */
   readonly memBytes: number;
   /** About the most that `memBytes` has been so far, also between two looks. */
   readonly memPeakBytes: number;
@@ -27,10 +30,14 @@ export function processTree(pid: number): ProcessSample[] {
   return found;
 }
 
+// Each is a file to read, and native code that broke out of Node could have thousands; none of them can fork.
+const maxThreads = 256;
+
 /** The processes that a process has started, by any of its threads. */
 export function childrenOf(pid: number): number[] {
   try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    const threads = readdirSync(`/proc/${pid}/task`).slice(0, maxThreads);
+    return threads.flatMap((thread) =>
       (read(`/proc/${pid}/task/${thread}/children`) ?? '').split(' ').filter(Boolean).map(Number),
     );
   } catch {
@@ -55,7 +62,7 @@ function readProcess(pid: number): ProcessSample | undefined {
     Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0);
   // utime, stime, cutime, cstime
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-  const memory = kilobytes('RssAnon') + kilobytes('RssShmem');
+  const memory = ['RssAnon', 'RssShmem', 'VmSwap', 'VmPTE'].reduce((sum, name) => sum + kilobytes(name), 0);
   return {
     pid,
     memBytes: memory * 1024,

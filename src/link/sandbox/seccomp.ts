@@ -82,12 +82,19 @@ const forbidden: readonly Numbers[] = [
   [103, 116], // syslog
   [300, 262], // fanotify_init
   [154, null], // modify_ldt
+  [73, 32], // flock: on a file that two sandboxes see it is a way from one to the other
+  [451, 451], // cachestat: tells what others read of such a file
+  [27, 232], // mincore: as well
+  [206, 0], // io_setup: takes of what all processes of the machine share
   [172, null], // iopl
   [173, null], // ioperm
 ];
 const socket: Numbers = [41, 198]; // AF_VSOCK's too, which no network namespace covers
 const unixFamily = 1;
 const clone: Numbers = [56, 220];
+const fcntl: Numbers = [72, 25];
+// Locks of a process and of an open file, and leases: as flock.
+const lockCommands: readonly number[] = [5, 6, 7, 36, 37, 38, 1024, 1025];
 const cloneThread = 0x0001_0000;
 const auditArch: Record<Architecture, number> = { x64: 0xc000_003e, arm64: 0xc000_00b7 };
 
@@ -107,6 +114,7 @@ const answer = 0x06;
 const callNumber = 0;
 const callArchitecture = 4;
 const firstArgument = 16;
+const secondArgument = 24;
 
 type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, value: number];
 
@@ -141,6 +149,7 @@ export function seccompProgram(architecture: Architecture, sockets: 'none' | 'un
     ...refuse(noSocketPair, errno(EACCES)),
     ...(sockets === 'none' ? refuse([socket], errno(EACCES)) : unixOnly(socket[column] ?? -1)),
     ...refuse(forbidden, errno(EPERM)),
+    ...noLocks(fcntl[column] ?? -1),
     // A thread may be made, a process not.
     [jumpEqual, 0, 3, clone[column] ?? -1],
     [loadWord, 0, 0, firstArgument],
@@ -157,6 +166,19 @@ function unixOnly(number: number): Instruction[] {
     [loadWord, 0, 0, firstArgument],
     [jumpEqual, 1, 0, unixFamily],
     [answer, 0, 0, errno(EACCES)],
+    [answer, 0, 0, allow],
+  ];
+}
+
+// The command is an unsigned int: the kernel reads these 32 bits alone.
+function noLocks(number: number): Instruction[] {
+  return [
+    [jumpEqual, 0, lockCommands.length * 2 + 2, number],
+    [loadWord, 0, 0, secondArgument],
+    ...lockCommands.flatMap((command): Instruction[] => [
+      [jumpEqual, 0, 1, command],
+      [answer, 0, 0, errno(EPERM)],
+    ]),
     [answer, 0, 0, allow],
   ];
 }

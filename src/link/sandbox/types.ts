@@ -67,6 +67,8 @@ export interface Sandbox {
   readonly seccomp: 'on' | 'absent';
   /** The networks it can hold a tool to. */
   readonly nets: readonly Net[];
+  /** Why it holds a tool to no network but `deny`, and what mends that, where it does not. */
+  readonly withheld?: string;
   run(run: ToolRun): Promise<RunEnd>;
   /** Kills what still runs and removes what lies on disk. */
   close(): Promise<void>;

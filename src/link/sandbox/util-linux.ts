@@ -69,6 +69,10 @@ function fstabLine(root: string, { from, at, kind }: Bind): string {
   return `${quote(from)} ${quote(root + at)} none ${options} 0 0\n`;
 }
 
+// Blanks of ASCII alone: the octal form names one byte, and another blank would become the name of another folder.
 function quote(path: string): string {
-  return path.replace(/[\s\\#]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`);
+  return path.replace(
+    /[\t-\r \\#]/g,
+    (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`,
+  );
 }

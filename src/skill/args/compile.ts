@@ -1,7 +1,7 @@
 import type { SkillIssue } from '../issue.ts';
 import type { Json, JsonObject } from '../json.ts';
+import { member } from '../pointer.ts';
 import { type ArgsError, createErrorList, describeType } from './args-error.ts';
-import { member } from './pointer.ts';
 import { type Check, compileProperty } from './property.ts';
 import type { ArgsSchema } from './schema.ts';
 

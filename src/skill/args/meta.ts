@@ -1,7 +1,7 @@
 import type { SkillIssue } from '../issue.ts';
 import { forbiddenKeys, type Json, type JsonObject } from '../json.ts';
+import { member } from '../pointer.ts';
 import { codePoints, excerpt } from '../text.ts';
-import { member } from './pointer.ts';
 import type { ArgsSchema } from './schema.ts';
 import { translatePattern } from './translate.ts';
 

@@ -1,9 +1,9 @@
 import type { SkillIssue } from '../issue.ts';
 import type { Json } from '../json.ts';
+import { member } from '../pointer.ts';
 import { codePoints } from '../text.ts';
 import { describeType, type ErrorList } from './args-error.ts';
 import { compilePattern, maxPatternInput } from './pattern.ts';
-import { member } from './pointer.ts';
 import type { ArgsProperty, ScalarType } from './schema.ts';
 
 /** Adds to `list` what is wrong with a value that stands at `path`. */

@@ -33,7 +33,8 @@ export interface SqliteStoreOptions {
 export interface PostgresStoreOptions {
   /**
    * A pool with `pg.Pool`'s API. The tables are made in the first schema of its connections' `search_path`.
-   * Listen to the pool's `error` event, as for any use of `pg`, and leave `synchronous_commit` on.
+   * Listen to the pool's `error` event, as for any use of `pg`. Leave `synchronous_commit` on, and the default
+   * isolation at `read committed`: a stricter one turns races that the store settles into errors to try again.
    */
   postgres: PostgresPool;
   sqlite?: never;

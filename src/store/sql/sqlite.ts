@@ -36,7 +36,11 @@ export function sqliteDialect(database: SqliteDatabase, busyTimeoutMs: number): 
         play(script, query);
         query('commit');
       } catch (error) {
-        query('rollback');
+        try {
+          query('rollback');
+        } catch {
+          // After some errors SQLite has done so already; the first error is the one to tell.
+        }
         throw error;
       }
       // Where it cannot be (in memory, on some file systems) the database stays as it is: slower, and as safe.

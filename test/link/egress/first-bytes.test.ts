@@ -55,7 +55,7 @@ describe('a ClientHello', () => {
   it('names its server, in one record or in many, and whatever follows', () => {
     const named = { state: 'named', name: 'a.example.com' };
     expect(readServerName(hello)).toEqual(named);
-    expect(readServerName(inRecords(hello, 7))).toEqual(named);
+    expect(readServerName(inRecords(hello, 32))).toEqual(named);
     expect(readServerName(Buffer.concat([hello, Buffer.from([20, 3, 3, 0, 1, 1])]))).toEqual(named);
   });
 
@@ -63,6 +63,11 @@ describe('a ClientHello', () => {
     for (let end = 0; end < hello.length; end += 1) {
       expect(readServerName(hello.subarray(0, end))).toEqual(unfinished);
     }
+  });
+
+  it('is refused in more records than anybody sends, before all of them are there', () => {
+    expect(readServerName(inRecords(hello, 1).subarray(0, 32 * 6 - 1))).toEqual(unfinished);
+    expect(readServerName(inRecords(hello, 1).subarray(0, 32 * 6))).toEqual(refused);
   });
 
   it('is refused without a name, with two, or with one that is encrypted', async () => {

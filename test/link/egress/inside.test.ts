@@ -195,14 +195,18 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a tool with a 
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
+    // After the probe, which would withhold the network.
+    let probed = false;
     const unfiltered = await openAdjustedSandbox(
       { backend: 'bwrap', directory: directory.path },
       (command) => {
+        if (!probed) return command;
         const at = command.args.includes('/egress') ? command.args.indexOf('--seccomp') : -1;
         return at === -1 ? command : { ...command, args: command.args.toSpliced(at, 2) };
       },
       world.outside,
     );
+    probed = true;
     const tool = (expression: string) => toolRun(answering(expression), { net: 'public' });
     const here = await unfiltered.run(tool(socket(`${port}, '127.0.0.1'`)));
     expect(here).toMatchObject({ value: { denied: ['ECONNREFUSED'] } });

@@ -1,12 +1,24 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { build } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomHex } from '../../../src/ids.ts';
-import { mapHasId, nobody } from '../../../src/link/sandbox/host.ts';
+import { findProgram, mapHasId, nobody } from '../../../src/link/sandbox/host.ts';
 import { openSandbox } from '../../../src/link/sandbox/open.ts';
 import { processTree, startTime } from '../../../src/link/sandbox/process-tree.ts';
 import { backends, eventually, makeDirectory, processesWith } from './help.ts';
@@ -64,12 +76,14 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     expect(readdirSync(directory.path)).toEqual(['somebody-elses']);
   });
 
-  it('that is killed in the middle of 20 jobs, one of them warm, leaves nothing that runs', async () => {
+  const nets = backend === 'bwrap' ? ['deny', 'public'] : ['deny'];
+  it.each(nets)('that is killed in the middle of 20 jobs (net %s) leaves nothing that runs', async (net) => {
     await using directory = await makeDirectory();
     const hang = 'setInterval(() => {}, 1000)';
-    const host = spawn(process.execPath, [program, backend, directory.path, 'main.js', hang, '1', '20']);
+    const args = [program, backend, directory.path, 'main.js', hang, '1', '20', net];
+    const host = spawn(process.execPath, args);
     const below = () => processTree(host.pid ?? 0).slice(1);
-    // Some are at work, others are still being built.
+    // Some are at work, one of them warm where it may be; others are still being built.
     expect(await eventually(() => below().length > 24)).toBe(true);
     const born = below().map(({ pid }): [number, number | undefined] => [pid, startTime(pid)]);
     host.kill('SIGKILL');
@@ -78,6 +92,8 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     expect(await eventually(() => left().every(([pid]) => isZombie(pid)))).toBe(true);
     expect(await eventually(() => processesWith(directory.path).length === 0)).toBe(true);
 
+    // The folders of 20 jobs, and their way out where they had one.
+    expect(readdirSync(directory.path, { recursive: true }).length).toBeGreaterThan(40);
     await (await openSandbox({ backend, directory: directory.path })).close();
     expect(readdirSync(directory.path)).toEqual([]);
   });
@@ -90,7 +106,7 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     expect(await eventually(() => processesWith(directory.path).length === 0)).toBe(true);
   });
 
-  it('needs no privilege', async () => {
+  it.each(nets)('needs no privilege (net %s)', async (net) => {
     await using directory = await makeDirectory();
     const command = [
       process.execPath,
@@ -99,6 +115,7 @@ describe.each(backends)('a host with the %s backend', (backend) => {
       directory.path,
       'main.js',
       'console.log(process.getuid())',
+      ...['1', '1', net],
     ];
     if (process.getuid?.() === 0) {
       chownSync(directory.path, 54_321, 54_321);
@@ -109,6 +126,48 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     const { stdout } = await promisify(execFile)(file, args, { cwd: '/' });
     expect(JSON.parse(stdout)).toMatchObject({ kind: 'exited', value: 65_534, stderr: '' });
     expect(readdirSync(directory.path)).toEqual([]);
+  });
+});
+
+// As in Docker: every process is under a filter already, and that must not pass for the sandbox's own.
+describe.each(backends.filter((backend) => backend === 'bwrap'))('a host under a filter', (backend) => {
+  const ours = findProgram('bwrap') ?? '';
+  const less = `#!/bin/sh
+for word; do shift; case "$word" in --seccomp|3) ;; *) set -- "$@" "$word";; esac; done
+exec ${ours} "$@"
+`;
+  it.each([
+    ['takes a bwrap that adds its own', `#!/bin/sh\nexec ${ours} "$@"\n`, /"value":1/],
+    ['refuses one that adds none', less, /it lacks the seccomp filter/],
+  ])('%s', async (_, script, said) => {
+    await using directory = await makeDirectory();
+    await using programs = await makeDirectory();
+    writeFileSync(join(programs.path, 'bwrap'), script, { mode: 0o755 });
+    const allowAll = join(programs.path, 'allow-all.bpf');
+    writeFileSync(allowAll, Buffer.from([6, 0, 0, 0, 0, 0, 0xff, 0x7f]));
+    const filter = openSync(allowAll, 'r');
+    const root = process.getuid?.() === 0 ? ['--cap-add', 'ALL'] : [];
+    const host = [process.execPath, program, backend, directory.path, 'main.js', 'console.log(1)', '0'];
+    const words = [
+      '--bind',
+      '/',
+      '/',
+      '--dev-bind',
+      '/dev',
+      '/dev',
+      ...root,
+      '--seccomp',
+      '3',
+      '--',
+      ...host,
+    ];
+    const child = spawn(ours, words, {
+      stdio: ['ignore', 'pipe', 'pipe', filter],
+      env: { ...process.env, PATH: `${programs.path}:${process.env.PATH}` },
+    });
+    const told = await Promise.all([text(child.stdout as Readable), text(child.stderr as Readable)]);
+    closeSync(filter);
+    expect(told.join('')).toMatch(said);
   });
 });
 

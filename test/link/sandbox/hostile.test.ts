@@ -1,10 +1,14 @@
 import { attack } from '../../attack/attack.ts';
-import { handedPrograms, ownPrograms } from '../../attack/hostile.ts';
+import { handedPrograms, networkPrograms, ownPrograms, programsFor } from '../../attack/hostile.ts';
 import { backends } from './help.ts';
+
+const own = ownPrograms.filter(({ net }) => net === 'deny');
 
 // `npm run attack` runs all of them in every world, on every Node at hand.
 for (const backend of backends) {
-  attack({ backend, node: process.execPath, layers: 'all layers' }, [...handedPrograms, ...ownPrograms]);
-  attack({ backend, node: process.execPath, layers: 'all layers', warm: 5 }, ownPrograms);
-  attack({ backend, node: process.execPath, layers: "none of Node's layers" }, handedPrograms);
+  const here = { backend, node: process.execPath };
+  attack({ ...here, layers: 'all layers' }, programsFor('deny'));
+  attack({ ...here, layers: 'all layers', warm: 5 }, own);
+  attack({ ...here, layers: "none of Node's layers" }, handedPrograms);
+  if (backend === 'bwrap') attack({ ...here, layers: 'all layers', net: 'public' }, networkPrograms);
 }

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { findRefusal, makeJobFolder } from '../../../src/link/sandbox/job-folder.ts';
 import { makeDirectory, toolRun } from './help.ts';
 
-const file = (path: string, size = 1) => ({ path, bytes: new Uint8Array(size) });
+const file = (path: string, size = 1) => ({ path, bytes: new Uint8Array(size).fill(0x20) });
 const main = file('main.js');
 
 describe('findRefusal', () => {
@@ -53,6 +53,12 @@ describe('findRefusal', () => {
     ['an entry that is not there', { files: [main], entry: 'other.js' }, /entry/],
     ['an entry that is no code', { files: [main, file('data.json')], entry: 'data.json' }, /entry/],
     ['a file too long', { files: [main, file('x.js', 65_537)] }, /65536/],
+    [
+      'machine code',
+      { files: [main, { path: 'x.js', bytes: Buffer.from('\x7fELF\x02\x01\x01\0') }] },
+      /text/,
+    ],
+    ['bytes that are no UTF-8', { files: [main, { path: 'x.js', bytes: Buffer.from([0xff]) }] }, /text/],
     ['too many files', { files: Array.from({ length: 33 }, (_, n) => file(`f${n}.js`)) }, /32/],
     ['an input too long', { input: { text: 'a'.repeat(65_536) } }, /input/],
     ['the internet', { net: 'public' as const }, /net/],

@@ -76,7 +76,8 @@ const everywhere: readonly Layer[] = [
   },
   {
     name: 'the limit on core files',
-    off: limitTo('core', '1000000'),
+    // 0 would not keep a crash from a program that cores are piped to.
+    off: limitTo('core', '0'),
     noticed: /core files/,
     held: ['exit-abort', 'exit-selfkill'],
   },
@@ -233,6 +234,42 @@ const utilLinux: readonly Layer[] = [
     off: edit((args) => args.toSpliced(args.indexOf('--pdeathsig'), 2)),
     noticed: { no: "a process's wish to the kernel cannot be read from outside; host.test.ts kills hosts" },
     held: processes,
+  },
+];
+
+/** Takes a layer from the tools alone that have a network. */
+const networked =
+  (off: Layer['off']): Layer['off'] =>
+  (command) =>
+    command.args.includes('/egress') ? off(command) : command;
+
+/** The layers of bwrap that a tool with a network leans on in another way than one without. */
+export const networkLayers: readonly Layer[] = [
+  {
+    name: 'the network filter',
+    off: networked(instead('--seccomp', 2)),
+    noticed: /tcp, udp, netlink/,
+    held: ['way-tcp', 'way-udp', 'way-dns', 'way-tcp-listen', 'way-abstract', 'way-unix-paths'],
+  },
+  {
+    // Its filter lets unix sockets by, and those of a name without a path are the network namespace's.
+    name: 'the network namespace',
+    off: networked(without('--unshare-net')),
+    noticed: /abstract/,
+    held: ['way-tcp', 'way-udp', 'way-dns', 'way-unix-paths'],
+    lost: ['way-abstract'],
+  },
+  {
+    name: "the host's files hidden",
+    off: networked(bindHost('--ro-bind')),
+    noticed: /path/,
+    held: ['way-replace', 'way-tcp', 'way-meet-proxy'],
+  },
+  {
+    name: 'the preload',
+    off: networked(nodeWithout(/^--require=/)),
+    noticed: /inner, .*page/,
+    held: ['way-undo', 'way-descriptors', 'way-redirect'],
   },
 ];
 

@@ -1,84 +1,261 @@
-import { readdirSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openSandbox } from '../../../src/link/sandbox/open.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Clock, systemClock } from '../../../src/clock.ts';
+import { createSkillGateway } from '../../../src/gateway/gateway.ts';
+import type { Link } from '../../../src/link/link.ts';
+import { createLink } from '../../../src/link/link.ts';
+import type { Command } from '../../../src/link/sandbox/command.ts';
+import { openAdjustedSandbox } from '../../../src/link/sandbox/open.ts';
 import { processTree, startTime } from '../../../src/link/sandbox/process-tree.ts';
-import type { Sandbox, ToolRun } from '../../../src/link/sandbox/types.ts';
-import { defaultLimits } from '../../../src/skill/caps.ts';
-import { backends, eventually, makeDirectory, toolRun } from './help.ts';
+import { verifySkills } from '../../../src/menu/skill-set.ts';
+import type { JobRequest, JobState } from '../../../src/run/wire.ts';
+import { sha256, utf8 } from '../../../src/skill/sha256.ts';
+import { approve } from '../../support/harness.ts';
+import { makeSkill } from '../../support/skills.ts';
+import { ann, gate, jobRequest } from '../helpers.ts';
+import { backends, eventually, makeDirectory } from './help.ts';
 
-/** Milliseconds from the order to the end, with nothing left: 250, and as much for a machine that is busy. */
-const bound = 500;
-const hang = `process.stderr.write('up'); process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)`;
+/** Milliseconds from the order to the moment when nothing is left: no process and no file. */
+const bound = 250;
+const ttlMs = 77_000;
+const hang = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)`;
+const hangId = 'med_01JAB2C3D4E5F6G7H8J9K0MN0H';
+const quick = `process.stdout.write('1')`;
+const quickId = 'med_01JAB2C3D4E5F6G7H8J9K0MN0Q';
 
-interface Process {
-  readonly pid: number;
-  readonly born: number | undefined;
+// What is to be started ahead waits for a program on its stdin, and so never says that it is up.
+const neverUp = (command: Command): Command => ({
+  ...command,
+  args: command.args.filter((word, at, { length }) => word !== '--require=/rt/warm.cjs' && at < length - 1),
+});
+
+const processes = () => processTree(process.pid).slice(1);
+/** The processes that have become a tool's Node. */
+const toolsUp = (): number =>
+  processes().filter(({ pid }) => commandLine(pid).startsWith('/bin/node\0')).length;
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    return '';
+  }
 }
 
-const below = (): Process[] =>
-  processTree(process.pid)
-    .slice(1)
-    .map(({ pid }) => ({ pid, born: startTime(pid) }));
-const alive = (those: Process[]): Process[] =>
-  those.filter(({ pid, born }) => born !== undefined && startTime(pid) === born);
+const worlds = backends.flatMap((backend) =>
+  (backend === 'bwrap' ? (['deny', 'public'] as const) : (['deny'] as const)).flatMap((net) =>
+    [0, 1].map((warm) => ({ backend, net, warm })),
+  ),
+);
 
-const opened: Sandbox[] = [];
-let directory: Awaited<ReturnType<typeof makeDirectory>>;
-beforeEach(async () => {
-  directory = await makeDirectory();
-});
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((sandbox) => sandbox.close()));
-  expect(readdirSync(directory.path)).toEqual([]);
-  expect(below()).toEqual([]);
-  await directory[Symbol.asyncDispose]();
-});
-
-const worlds = backends.flatMap((backend) => [0, 1].map((warm) => ({ backend, warm })));
-describe.each(worlds)('the end of a run on $backend with $warm started ahead', ({ backend, warm }) => {
-  const open = async (): Promise<Sandbox> => {
-    const sandbox = await openSandbox({ backend, directory: directory.path, warm });
-    opened.push(sandbox);
-    return sandbox;
-  };
-
-  /** Begins the `nth` run of a tool that does not end by itself. Each has two processes at least: a keeper, and inside. */
-  async function begin(sandbox: Sandbox, nth: number, more: Partial<ToolRun> = {}) {
-    let started = false;
-    const onStart = () => {
-      started = true;
+describe.each(worlds)(
+  'a job on $backend, net $net, $warm started ahead, is gone with',
+  ({ backend, net, warm }) => {
+    const takesWarm = warm > 0 && net === 'deny';
+    const on = (command: Command): Command => command;
+    let directory: Awaited<ReturnType<typeof makeDirectory>>;
+    let shared: Link;
+    // What a test does at a start and at a run, and the end of a job's ttl, which comes when the test says so.
+    let adjust = on;
+    let ttl = gate<void>();
+    let onRun = (): void => undefined;
+    const clock: Clock = {
+      now: systemClock.now,
+      sleep: (ms, signal) => (ms === ttlMs ? ttl.promise : systemClock.sleep(ms, signal)),
     };
-    const end = sandbox.run(toolRun(hang, { ...more, onStart }));
-    expect(await eventually(() => started && below().length >= 2 * nth)).toBe(true);
-    return { end, processes: below() };
-  }
 
-  it('comes with a cancel', async () => {
-    const sandbox = await open();
-    const stop = new AbortController();
-    const { end, processes } = await begin(sandbox, 1, { signal: stop.signal });
-    const since = performance.now();
-    stop.abort();
-    expect(await end).toMatchObject({ kind: 'cancelled' });
-    expect(performance.now() - since).toBeLessThan(bound);
-    expect(alive(processes)).toEqual([]);
-  });
+    const everything = (): string[] => [
+      ...processes().map(({ pid }) => `process ${pid} ${startTime(pid)}`),
+      ...readdirSync(directory.path, { recursive: true }).map(String),
+    ];
 
-  it('comes with the wall', async () => {
-    const sandbox = await open();
-    const limits = { ...defaultLimits, wall_ms: 500 };
-    const { kind, usage } = await sandbox.run(toolRun(hang, { limits }));
-    expect(kind).toBe('limit');
-    expect(usage.wallMs - limits.wall_ms).toBeLessThan(bound);
-  });
+    async function open(maxJobs: number): Promise<Link> {
+      const made = createLink({ owner: ann.subject, skills: 'on', maxJobs, clock }, async () => {
+        const options = { backend, directory: directory.path, warm };
+        const sandbox = await openAdjustedSandbox(options, (command) => adjust(command));
+        return {
+          ...sandbox,
+          run(run) {
+            const end = sandbox.run(run);
+            onRun();
+            return end;
+          },
+        };
+      });
+      await made.link.ready();
+      for (const [mediaId, code] of [
+        [hangId, hang],
+        [quickId, quick],
+      ] as const) {
+        made.link.provide([{ mediaId, sha256: await sha256(utf8(code)), bytes: utf8(code) }]);
+      }
+      return made;
+    }
 
-  it('comes with a shutdown, for all at once', async () => {
-    const sandbox = await open();
-    const runs = [await begin(sandbox, 1), await begin(sandbox, 2), await begin(sandbox, 3)];
-    const since = performance.now();
-    await sandbox.close();
-    expect(performance.now() - since).toBeLessThan(bound);
-    for (const { end } of runs) expect(await end).toMatchObject({ kind: 'cancelled' });
-    expect(below()).toEqual([]);
-  });
-});
+    async function submit({ link }: Link, code = hang, change: Partial<JobRequest> = {}): Promise<string> {
+      const { job } = await link.submit(
+        jobRequest({
+          args: { tool: 'hang', entry: 'hang.js', input: {} },
+          inputs: [
+            {
+              name: 'hang.js',
+              media_id: code === hang ? hangId : quickId,
+              sha256: await sha256(utf8(code)),
+            },
+          ],
+          egress: net === 'deny' ? 'none' : net,
+          ...change,
+        }),
+        { person: ann },
+      );
+      return job.id;
+    }
+
+    const states = ({ engine }: Link, state: JobState): number => engine.list({ state }, ann).jobs.length;
+    // Its tool's Node is there, also where that of one started ahead is there besides.
+    const isUp = (link: Link, jobs = 1): Promise<boolean> =>
+      eventually(() => states(link, 'running') === jobs && toolsUp() >= jobs + (takesWarm ? 0 : warm));
+    const endOf = async ({ link }: Link, id: string): Promise<JobState | undefined> =>
+      (await link.follow(id, { person: ann, budgetMs: 5000 }))?.state;
+
+    /**
+     * Milliseconds from an order to the moment when nothing of the job is left.
+     *
+     * @param start begins the job, and answers what gives the order, which may answer when it was due
+     * @param refills whether another is started ahead in the place of the job's own
+     */
+    async function timed(start: () => Promise<() => Promise<unknown>>, refills: boolean): Promise<number> {
+      expect(await eventually(() => toolsUp() === warm)).toBe(true);
+      const before = everything();
+      const order = await start();
+      const during = everything().filter((one) => /^process|\/job-/.test(one));
+      const since = performance.now();
+      const due = (await order()) ?? since;
+      const isLeft = (one: string): boolean => (refills ? during.includes(one) : !before.includes(one));
+      expect(await eventually(() => !everything().some(isLeft))).toBe(true);
+      return performance.now() - Number(due);
+    }
+
+    // On a machine that others keep busy one try may be late. A fault is late each time.
+    async function expectInBound(
+      start: () => Promise<() => Promise<unknown>>,
+      refills = takesWarm,
+    ): Promise<void> {
+      const times: number[] = [];
+      while (times.length < 3 && !times.some((ms) => ms < bound)) times.push(await timed(start, refills));
+      expect(Math.min(...times)).toBeLessThan(bound);
+    }
+
+    beforeAll(async () => {
+      directory = await makeDirectory();
+      shared = await open(2);
+    });
+    afterEach(() => {
+      vi.restoreAllMocks();
+      adjust = on;
+      ttl = gate();
+    });
+    afterAll(async () => {
+      await shared.link.close();
+      expect(everything()).toEqual([]);
+      await directory[Symbol.asyncDispose]();
+    });
+
+    it('a cancel', () =>
+      expectInBound(async () => {
+        const id = await submit(shared);
+        expect(await isUp(shared)).toBe(true);
+        return async () => {
+          await shared.link.cancel(id, { person: ann });
+          expect(await endOf(shared, id)).toBe('cancelled');
+        };
+      }));
+
+    it('the wall', async () => {
+      // So long that one that was started ahead takes it, and nearly all of it left out.
+      const limits = { wall_ms: 9001, cpu_ms: 9001, mem_bytes: 134_217_728 };
+      let over = 0;
+      const real = setTimeout;
+      vi.spyOn(globalThis, 'setTimeout').mockImplementation(((then: () => void, ms = 0) => {
+        if (ms <= 8000 || ms > 9001) return real(then, ms);
+        over = performance.now() + ms - 8400;
+        return real(then, ms - 8400);
+      }) as typeof setTimeout);
+      await expectInBound(async () => {
+        const id = await submit(shared, hang, { limits });
+        expect(await isUp(shared)).toBe(true);
+        return async () => {
+          expect(await endOf(shared, id)).toBe('failed');
+          expect(shared.engine.get(id, ann).error).toMatchObject({ code: 'run.job.limit' });
+          return over;
+        };
+      });
+    });
+
+    it('an abort of who submitted it', async () => {
+      const skill = await makeSkill({
+        document: ({ resources: [code] = [], tools: [tool] = [] }) => {
+          Object.assign(code ?? {}, { text: hang });
+          Object.assign(tool ?? {}, { net });
+        },
+      });
+      const skills = await verifySkills([skill]);
+      const gateway = createSkillGateway({ person: ann, skills, run: shared.link, approver: approve });
+      const name = skills.menu.tools[0]?.name ?? '';
+      await expectInBound(async () => {
+        const stop = new AbortController();
+        const outcome = gateway.call({ id: '', name, arguments: { title: 'Hi' } }, { signal: stop.signal });
+        expect(await isUp(shared)).toBe(true);
+        return async () => {
+          stop.abort();
+          expect(await outcome).toMatchObject({ status: 'cancelled' });
+        };
+      });
+      await gateway.close();
+    });
+
+    // A job that runs outlives its ttl: one that has not begun is ended, in the middle of its start.
+    it('its ttl', () =>
+      expectInBound(async () => {
+        ttl = gate();
+        let over = 0;
+        const expire = (): void => {
+          over = performance.now();
+          onRun = () => undefined;
+          ttl.open();
+        };
+        if (takesWarm) {
+          // When it waits for one that was started ahead and does not come up.
+          adjust = neverUp;
+          expect(await endOf(shared, await submit(shared, quick))).toBe('succeeded');
+          expect(await eventually(() => toolsUp() === 1)).toBe(true);
+          adjust = on;
+          onRun = expire;
+        } else {
+          // In the turn in which its first process is started, before anybody hears of that.
+          adjust = (command) => {
+            adjust = on;
+            process.nextTick(expire);
+            return command;
+          };
+        }
+        const id = await submit(shared, hang, { ttl_ms: ttlMs });
+        return async () => {
+          expect(await endOf(shared, id)).toBe('expired');
+          return over;
+        };
+      }));
+
+    it('a shutdown, with 20 at work', () =>
+      expectInBound(async () => {
+        const own = await open(20);
+        expect(await eventually(() => toolsUp() === 2 * warm)).toBe(true);
+        const ids = await Promise.all(Array.from({ length: 20 }, () => submit(own)));
+        expect(await isUp(own, 20)).toBe(true);
+        return async () => {
+          await own.link.close();
+          expect(new Set(ids.map((id) => own.engine.get(id, ann).state))).toEqual(new Set(['cancelled']));
+        };
+      }, false));
+  },
+);

@@ -176,12 +176,16 @@ describe('openSandbox', () => {
     await expect(openSandbox({ directory: join(folder, 'none') })).rejects.toMatchObject({
       code: 'option_invalid',
     });
+    const within = join(folder, 'own');
+    mkdirSync(within, { mode: 0o755 });
+    await expect(openSandbox({ directory: within })).rejects.toMatchObject({ code: 'option_invalid' });
     chmodSync(folder, 0o1777);
     await (await openSandbox({ directory: folder })).close();
+    await (await openSandbox({ directory: within })).close();
   });
 
   it('works in a folder with an odd name, under any umask', async () => {
-    const folder = join(directory.path, 'a b\\040#é');
+    const folder = join(directory.path, 'a b\\040#é\u3000\u00a0');
     mkdirSync(folder, { mode: 0o755 });
     const umask = process.umask(0o077);
     try {

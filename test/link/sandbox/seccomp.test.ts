@@ -8,11 +8,18 @@ const errno = (code: number): number => 0x0005_0000 + code;
 const arch = { x64: 0xc000_003e, arm64: 0xc000_00b7 } as const;
 
 /** Runs a filter as the kernel would, over a struct seccomp_data; every program must end in an answer. */
-function evaluate(program: Uint8Array, architecture: number, call: number, argument = 0n): number {
+function evaluate(
+  program: Uint8Array,
+  architecture: number,
+  call: number,
+  argument = 0n,
+  second = 0n,
+): number {
   const data = new DataView(new ArrayBuffer(64));
   data.setUint32(0, call, true);
   data.setUint32(4, architecture, true);
   data.setBigUint64(16, argument, true);
+  data.setBigUint64(24, second, true);
   const code = new DataView(program.buffer);
   let accumulator = 0;
   for (let at = 0; at < program.length / 8; at += 1) {
@@ -67,6 +74,10 @@ const calls: [string, number | null, number | null, number][] = [
   ['keyctl', 250, 219, errno(1)],
   ['shmget', 29, 194, errno(1)],
   ['mq_open', 240, 180, errno(1)],
+  ['flock', 73, 32, errno(1)],
+  ['cachestat', 451, 451, errno(1)],
+  ['mincore', 27, 232, errno(1)],
+  ['io_setup', 206, 0, errno(1)],
 ];
 
 describe.each(['x64', 'arm64'] as Architecture[])('the filter for %s', (architecture) => {
@@ -86,6 +97,17 @@ describe.each(['x64', 'arm64'] as Architecture[])('the filter for %s', (architec
         expect(evaluate(program, own, clone, flags)).toBe(thread ? allow : errno(1));
       }),
     );
+  });
+
+  it('lets no lock or lease be taken or asked for, and fcntl do all else', () => {
+    const fcntl = architecture === 'x64' ? 72 : 25;
+    const locks = new Set([5, 6, 7, 36, 37, 38, 1024, 1025]);
+    for (let command = 0; command < 1100; command += 1) {
+      for (const high of [0n, 1n << 32n]) {
+        const answer = evaluate(program, own, fcntl, 3n, BigInt(command) + high);
+        expect(answer).toBe(locks.has(command) ? errno(1) : allow);
+      }
+    }
   });
 
   it('kills on every other architecture', () => {

@@ -1,0 +1,61 @@
+import { ArgumentsInvalid, EditRefused } from '../approval/decision.ts';
+import { type Ruling, rule } from '../approval/policy.ts';
+import { isoTime } from '../clock.ts';
+import { readArguments } from '../skill/args/read.ts';
+import { canonicalJson, deepFreeze, type JsonObject } from '../skill/json.ts';
+import { digestOf } from '../step/digest.ts';
+import type { StepRecord } from '../step/record.ts';
+import type { StepEditChange } from '../step/transitions.ts';
+import type { GatewayContext } from './context.ts';
+import { gatherFacts } from './facts.ts';
+
+/** What an edit changes of a step, and how policy ruled on the step so changed. */
+export interface Edit {
+  readonly change: StepEditChange;
+  readonly ruling: Ruling;
+}
+
+/**
+ * What a person's own arguments make of a step; `undefined` where they are the step's own. Policy is heard
+ * again, as it is another digest: what it refuses cannot be approved, and an allow is no more than the ask was.
+ *
+ * @param given the arguments, whole, as an object or its JSON text
+ * @throws {@link ArgumentsInvalid}, {@link EditRefused}
+ */
+export async function readEdit(
+  context: GatewayContext,
+  step: StepRecord,
+  given: unknown,
+): Promise<Edit | undefined> {
+  const args = validArguments(context, step, given);
+  if (canonicalJson(args) === canonicalJson(step.run.arguments)) return undefined;
+  const run = deepFreeze({ ...step.run, arguments: args });
+  const digest = await digestOf(step.owner, run);
+  const changed = deepFreeze({ ...step, run, digest });
+  const { told } = await gatherFacts(context, changed, step.facts?.count.pending ?? 0);
+  // Counted as when it was asked: the step itself is not among those that were there before.
+  const ruling = await rule(changed, { ...told, count: step.facts?.count ?? told.count }, context.policy);
+  if (ruling.effect === 'refuse') {
+    throw new EditRefused(`The rule ${JSON.stringify(ruling.rule)} refuses it so: ${ruling.reason}`);
+  }
+  // The digest as the model asked, also where an edited step is asked for again.
+  const asked = step.edited?.digest ?? step.digest;
+  const edited = { digest: asked, by: context.person.subject, at: isoTime(context.clock.now()) };
+  return { change: { run, digest, edited }, ruling };
+}
+
+function validArguments(context: GatewayContext, { run }: StepRecord, given: unknown): JsonObject {
+  const entry = context.skills.findTool(run.slug, run.version, run.tool);
+  if (entry === undefined || entry.skill.hash !== run.hash) {
+    throw new EditRefused('The skill is no longer installed as it was, so no arguments can be validated.');
+  }
+  // A model may call a tool with no text at all; a form that a person left empty is not his word.
+  const read = readArguments(typeof given === 'string' && given.trim() === '' ? null : given);
+  if (!read.ok) {
+    const { rule: received, message } = read.fault;
+    throw new ArgumentsInvalid([{ path: '', expected: 'one JSON object', received, message }]);
+  }
+  const verdict = entry.tool.validator.validate(read.value);
+  if (!verdict.ok) throw new ArgumentsInvalid(verdict.errors);
+  return verdict.value;
+}

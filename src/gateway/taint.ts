@@ -1,0 +1,105 @@
+import type { Json } from '../skill/json.ts';
+import { isStepEnd } from '../step/transitions.ts';
+import type { Outcome } from './outcome.ts';
+
+/**
+ * The text that came out of tools in this session and was handed out here, so that it can be told whether an
+ * argument repeats some of it. It knows text as text: what a model rewrote or encoded is not found.
+ */
+export interface Taint {
+  /** Remembers what a tool, a node or Run wrote in an outcome; each step's once. */
+  note(outcome: Outcome): void;
+  /** How many steps that ran have been noted. */
+  readonly ran: number;
+  /** Whether a key, a string or a number of the arguments repeats what was noted. */
+  isIn(args: Json): boolean;
+}
+
+/** The most that is remembered, in UTF-16 code units; beyond it, everything counts as repeated. */
+const maxText = 262_144;
+// A shared run of 17 holds one whole window of 12 that begins at a multiple of 6.
+const windowLength = 12;
+const stride = 6;
+const longLeaf = 17;
+const shortestLeaf = 3;
+// Each short leaf is looked for in the whole text; more of them count as repeated without a look.
+const maxShortLeaves = 256;
+
+export function createTaint(): Taint {
+  const noted = new Set<string>();
+  const ran = new Set<string>();
+  const windows = new Set<string>();
+  let text = '';
+  let isFull = false;
+
+  function remember(leaf: string): void {
+    if (leaf.length < shortestLeaf || isFull) return;
+    if (text.length + leaf.length >= maxText) {
+      isFull = true;
+      return;
+    }
+    // No normalised leaf holds a line feed, so nothing is found over the border of two.
+    text += `\n${leaf}`;
+    for (let at = 0; at + windowLength <= leaf.length; at += stride) {
+      windows.add(leaf.slice(at, at + windowLength));
+    }
+  }
+
+  function repeats(leaf: string): boolean {
+    if (leaf.length < longLeaf) return text.includes(leaf);
+    for (let at = 0; at + windowLength <= leaf.length; at += 1) {
+      if (windows.has(leaf.slice(at, at + windowLength))) return true;
+    }
+    return false;
+  }
+
+  return {
+    note(outcome) {
+      const { step, detail } = outcome;
+      // What ran before and cannot be had here was seen elsewhere: it stays among those that were not noted.
+      if (step === undefined || !isStepEnd(step.state) || outcome.status === 'duplicate_call') return;
+      if (outcome.executed !== false) ran.add(step.id);
+      if (noted.has(step.id)) return;
+      noted.add(step.id);
+      if (detail !== undefined) remember(normalise(detail.reveal()));
+      if (outcome.status === 'completed') for (const leaf of leavesOf(outcome.value.reveal())) remember(leaf);
+    },
+    get ran() {
+      return ran.size;
+    },
+    isIn(args) {
+      if (isFull) return true;
+      if (text === '') return false;
+      const leaves = [...leavesOf(args)].filter((leaf) => leaf.length >= shortestLeaf);
+      if (leaves.filter((leaf) => leaf.length < longLeaf).length > maxShortLeaves) return true;
+      return leaves.some(repeats);
+    },
+  };
+}
+
+/** Keys, strings and numbers, normalised, each once. */
+function leavesOf(value: Json): Set<string> {
+  const leaves = new Set<string>();
+  const visit = (part: Json): void => {
+    if (typeof part === 'string' || typeof part === 'number') leaves.add(normalise(String(part)));
+    else if (Array.isArray(part)) for (const item of part) visit(item);
+    else if (typeof part === 'object' && part !== null) {
+      for (const [key, item] of Object.entries(part)) {
+        leaves.add(normalise(key));
+        visit(item);
+      }
+    }
+  };
+  visit(value);
+  return leaves;
+}
+
+// What reads the same is the same: letters of any width and case, spaces of any kind and number.
+function normalise(text: string): string {
+  return text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+}

@@ -48,7 +48,8 @@ export async function createCrew({ start, program, random, onReport, onBack }: C
   let isStirred = false;
 
   const send = ({ child }: Worker, order: Order): void => {
-    if (child.connected) child.send(order);
+    // One that dies meanwhile hears nothing, and says so by its exit.
+    if (child.connected) child.send(order, () => {});
   };
   const armed = (worker: Worker): void => {
     send(worker, { kind: 'die', points: isStirred ? 1 + random.int(random.pick([40, 300, 900])) : 0 });

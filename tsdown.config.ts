@@ -41,4 +41,13 @@ export default defineConfig([
     clean: true,
     copy: [{ from: 'src/link/sandbox/*.cjs', to: 'build/bench' }],
   },
+  {
+    entry: ['test/chaos/main.ts', 'test/chaos/child.ts'],
+    outDir: 'build/chaos',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    dts: false,
+    clean: true,
+  },
 ]);

@@ -59,7 +59,7 @@ export async function openStep(
   };
   // Frozen, so that a policy cannot change what it rules on.
   const ruling = await ruled(context, deepFreeze(asked));
-  const { step, created } = await store.steps.create(ruling);
+  const { step, created } = await create(context, ruling);
   if (!created) {
     await audit(context, 'conflict', ruling);
     return step;
@@ -69,6 +69,20 @@ export async function openStep(
   }
   tell(context, step);
   return step;
+}
+
+// A store that wrote the step and could not say so: what is there would run at the next resume, so it goes on
+// here. That its id is known says that it is this one.
+async function create(
+  { store }: GatewayContext,
+  step: StepRecord,
+): Promise<{ created: boolean; step: StepRecord }> {
+  try {
+    return await store.steps.create(step);
+  } catch (error) {
+    if ((await store.steps.get(step.id)) === undefined) throw error;
+    return { created: true, step };
+  }
 }
 
 // Counted after the step is stored: of many calls at once, in any processes, no more than the limit stay.

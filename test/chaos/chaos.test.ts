@@ -1,0 +1,66 @@
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { createMemoryStore } from '../../src/store/memory.ts';
+import { forgetful, withoutCompareAndSet, withoutKeys, withoutOpenSteps } from './broken.ts';
+import { chaosSkills } from './calls.ts';
+import { hashAtOnce } from './hashes.ts';
+import { tallyKills } from './kill.ts';
+import { type Tally, type TallyOptions, tallySchedules } from './run.ts';
+import { openStore, server } from './stores.ts';
+
+hashAtOnce();
+
+async function play(schedules: number, options: Pick<TallyOptions, 'store' | 'makeRun'>): Promise<Tally> {
+  const indices = Array.from({ length: schedules }, (_, index) => index);
+  return tallySchedules({ seed: 1, indices, skills: await chaosSkills(), ...options });
+}
+
+test('C17, C21, C24, C28, C63, C96, C100: over the memory store nothing runs twice, is lost or is wrong', async () => {
+  const { found, crashes } = await play(150, { store: createMemoryStore });
+  expect(found).toEqual([]);
+  // It was no calm sea.
+  expect(crashes.size).toBeGreaterThan(15);
+});
+
+const databases = server === undefined ? (['sqlite'] as const) : (['sqlite', 'postgres'] as const);
+
+test.each(databases)('C17, C21, C28, C100: nor over %s', async (name) => {
+  await using store = await openStore(name);
+  expect((await play(30, { store: store.next })).found).toEqual([]);
+});
+
+test.each(databases)('C61, C100: nor over %s with processes that are killed', async (store) => {
+  const program = fileURLToPath(new URL('../../build/chaos/child.mjs', import.meta.url));
+  const skills = await chaosSkills();
+  const tally = await tallyKills({ seed: 1, indices: [23, 26, 31], skills, store, program });
+  expect(tally).toMatchObject({ schedules: 3, found: [] });
+  expect(tally.crashes.get('SIGKILL')).toBeGreaterThan(0);
+});
+
+test('C18: chaos sees duplicates over a store without compare-and-set', async () => {
+  const { duplicates, wrong } = await play(40, { store: withoutCompareAndSet });
+  expect(duplicates).toBeGreaterThan(0);
+  expect(wrong).toBeGreaterThan(0);
+});
+
+test('C96: chaos sees duplicates of a Run that does not heed keys', async () => {
+  const { duplicates } = await play(120, { store: createMemoryStore, makeRun: withoutKeys });
+  expect(duplicates).toBeGreaterThan(0);
+});
+
+test('chaos sees what is lost over a store that finds no open step', async () => {
+  expect((await play(40, { store: withoutOpenSteps })).lost).toBeGreaterThan(0);
+});
+
+test('chaos sees what is wrong over a store that forgets an update', async () => {
+  expect((await play(40, { store: forgetful })).wrong).toBeGreaterThan(0);
+});
+
+test('a schedule is played the same way every time', async () => {
+  const [first, second] = [
+    await play(20, { store: withoutCompareAndSet }),
+    await play(20, { store: withoutCompareAndSet }),
+  ];
+  expect([...first.crashes]).toEqual([...second.crashes]);
+  expect([first.duplicates, first.wrong]).toEqual([second.duplicates, second.wrong]);
+});

@@ -1,0 +1,125 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { Order, Report, Start } from './orders.ts';
+import type { Random } from './random.ts';
+import { processes } from './schedule.ts';
+
+/** An order without its number. */
+export type Task = Omit<Order & { kind: 'act' }, 'id' | 'kind'>;
+
+/** The processes that are killed, each replaced by a new one. */
+export interface Crew extends AsyncDisposable {
+  /** How many were killed so far. */
+  readonly kills: number;
+  /** Settles when it is done, or when the process is dead. */
+  order(by: number, task: Task): Promise<void>;
+  /** SIGKILL, at once. */
+  kill(by: number): void;
+  /** From here on nobody kills himself. */
+  calm(): void;
+  /** They kill themselves again, each at a random await point. */
+  stir(): void;
+  /** Settles once all are there. */
+  ready(): Promise<void>;
+}
+
+/** How a crew is made. */
+export interface CrewOptions {
+  readonly start: Start;
+  /** The built program of a process. */
+  readonly program: string;
+  readonly random: Random;
+  readonly onReport: (report: Report) => void;
+  /** A process is there again after it was killed. */
+  readonly onBack: (by: number) => void;
+}
+
+interface Worker {
+  child: ChildProcess;
+  ready: Promise<unknown>;
+  readonly orders: Map<number, () => void>;
+}
+
+export async function createCrew({ start, program, random, onReport, onBack }: CrewOptions): Promise<Crew> {
+  const workers: Worker[] = [];
+  let last = 0;
+  let kills = 0;
+  let isOver = false;
+  let isStirred = false;
+
+  const send = ({ child }: Worker, order: Order): void => {
+    // One that dies meanwhile hears nothing, and says so by its exit.
+    if (child.connected) child.send(order, () => {});
+  };
+  const armed = (worker: Worker): void => {
+    send(worker, { kind: 'die', points: isStirred ? 1 + random.int(random.pick([40, 300, 900])) : 0 });
+  };
+  const begin = (worker: Worker): void => {
+    const { child } = worker;
+    worker.ready = once(child, 'message');
+    child.on('message', (report: Report) => {
+      if (report.kind === 'done') worker.orders.get(report.id)?.();
+      onReport(report);
+    });
+    child.once('exit', (_, signal) => {
+      for (const settle of worker.orders.values()) settle();
+      if (isOver) return;
+      if (signal !== 'SIGKILL') throw new Error('A process of chaos ended by itself.');
+      kills += 1;
+      worker.child = spawn();
+      begin(worker);
+      void worker.ready.then(() => {
+        armed(worker);
+        onBack(workers.indexOf(worker));
+      });
+    });
+  };
+  const spawn = (): ChildProcess =>
+    fork(program, [JSON.stringify(start)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+
+  for (let by = 0; by < processes; by += 1) {
+    const worker: Worker = { child: spawn(), ready: Promise.resolve(), orders: new Map() };
+    workers.push(worker);
+    begin(worker);
+  }
+  const ready = async (): Promise<void> => void (await Promise.all(workers.map((worker) => worker.ready)));
+  await ready();
+
+  return {
+    get kills() {
+      return kills;
+    },
+    order: (by, task) =>
+      new Promise((resolve) => {
+        const worker = workers[by] as Worker;
+        last += 1;
+        const id = last;
+        const settle = (): void => {
+          worker.orders.delete(id);
+          resolve();
+        };
+        if (!worker.child.connected) {
+          resolve();
+          return;
+        }
+        worker.orders.set(id, settle);
+        send(worker, { kind: 'act', id, ...task });
+      }),
+    kill: (by) => void workers[by]?.child.kill('SIGKILL'),
+    calm() {
+      isStirred = false;
+      for (const worker of workers) armed(worker);
+    },
+    stir() {
+      isStirred = true;
+      for (const worker of workers) armed(worker);
+    },
+    ready,
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      const ends = workers.map(({ child }) => once(child, 'exit'));
+      for (const { child } of workers) child.kill('SIGKILL');
+      await Promise.all(ends);
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { listenOnLoopback } from '../../src/link/node-http.ts';
+import type { SkillSet } from '../../src/menu/skill-set.ts';
+import { type Crew, createCrew } from './crew.ts';
+import { fastClock } from './fast-clock.ts';
+import { createLane, type Lane } from './lane.ts';
+import { subjectHeader } from './orders.ts';
+import { createRandom } from './random.ts';
+import { createTally, judged, type Tally } from './run.ts';
+import { makeSchedule, processes } from './schedule.ts';
+import { makeTarget, openTarget, type StoreName } from './stores.ts';
+
+/** Which schedules are played with real processes, and over what. */
+export interface KillOptions {
+  readonly seed: number;
+  readonly indices: readonly number[];
+  readonly skills: SkillSet;
+  readonly store: Exclude<StoreName, 'memory'>;
+  /** The built program of a process. */
+  readonly program: string;
+}
+
+/** Schedules that are played side by side: they share the processes, and each kill is one for all of them. */
+const side = 25;
+const rounds = 5;
+
+/** Plays schedules over four real processes, which are killed at any moment. */
+export async function tallyKills({ seed, indices, skills, store, program }: KillOptions): Promise<Tally> {
+  await using made = await makeTarget(store);
+  await using opened = await openTarget(made.target);
+  const epoch = Date.now();
+  const clock = fastClock(epoch);
+  const lanes = new Map<string, Lane>();
+  const tally = createTally();
+  const random = createRandom(seed);
+  let isQuiet = false;
+  const server = await listenOnLoopback(async (request) => {
+    const lane = lanes.get(request.headers.get(subjectHeader) ?? '');
+    if (lane === undefined) return new Response(null, { status: 404 });
+    return lane.network.send(request);
+  });
+  await using crew: Crew = await createCrew({
+    start: { target: made.target, url: server.url, epoch },
+    program,
+    random,
+    onReport(report) {
+      if ('subject' in report) lanes.get(report.subject)?.hear(report);
+    },
+    onBack(by) {
+      if (!isQuiet) for (const lane of lanes.values()) void lane.resumeAll(by);
+    },
+  });
+
+  for (let first = 0; first < indices.length; first += side) {
+    const batch = indices.slice(first, first + side).map((index) => {
+      const schedule = makeSchedule(seed, index);
+      const lane = createLane({ schedule, crew: () => crew, clock, store: opened.store, skills });
+      lanes.set(lane.person.subject, lane);
+      return { index, lane };
+    });
+    isQuiet = false;
+    crew.stir();
+    // Somebody dies in any case, and not at an await point.
+    const killed = clock.sleep(random.int(5000)).then(() => crew.kill(random.int(processes)));
+    await Promise.all([killed, ...batch.map(({ lane }) => lane.play())]);
+    isQuiet = true;
+    crew.calm();
+    if (random.chance(0.5)) for (let by = 0; by < processes; by += 1) crew.kill(by);
+    for (const { lane } of batch) lane.network.heal();
+    await Promise.all(batch.map(({ lane }) => settle(lane)));
+    for (const { index, lane } of batch) {
+      await judged(tally, index, await lane.evidence());
+      lanes.delete(lane.person.subject);
+    }
+  }
+  tally.crashes.set('SIGKILL', crew.kills);
+  await server.close();
+  return tally;
+
+  async function settle(lane: Lane): Promise<void> {
+    for (let round = 0; round < rounds; round += 1) {
+      const until = await lane.leasedUntil();
+      if (until === undefined) return;
+      await clock.sleep(until - clock.now() + 100);
+      await crew.ready();
+      await lane.resumeAll(round % processes);
+    }
+  }
+}

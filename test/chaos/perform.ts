@@ -1,0 +1,87 @@
+import { SkillRunError } from '../../src/errors.ts';
+import type { SkillGateway } from '../../src/gateway/gateway.ts';
+import type { SkillSet } from '../../src/menu/skill-set.ts';
+import type { Person } from '../../src/run/service.ts';
+import { callOf } from './calls.ts';
+import type { Got, Sent } from './evidence.ts';
+import type { Act } from './schedule.ts';
+
+/** What is done through a gateway. */
+export type GatewayAct = Extract<
+  Act,
+  | { readonly kind: 'call' }
+  | { readonly kind: Sent['kind'] | 'resume' }
+  | { readonly kind: 'resumeAll' | 'revoke' }
+>;
+
+/** Whom an act is done through, and who hears of it. */
+export interface Doing {
+  readonly gateway: SkillGateway;
+  readonly skills: SkillSet;
+  readonly person: Person;
+  /** The step of a call; `undefined` where none came of it. */
+  readonly stepOf: (call: number) => Promise<string | undefined>;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly onSent: (sent: Sent) => unknown;
+  readonly onGot: (got: Got) => void;
+}
+
+export async function perform(act: GatewayAct, doing: Doing): Promise<void> {
+  const { gateway, skills, onGot } = doing;
+  switch (act.kind) {
+    case 'call': {
+      const stop = new AbortController();
+      if (act.abort !== undefined) void doing.sleep(act.abort).then(() => stop.abort());
+      const outcome = await gateway.call(callOf(skills, act.call), {
+        turn: 't',
+        ...(act.abort !== undefined && { signal: stop.signal }),
+      });
+      onGot({ step: outcome.step?.id, outcome });
+      break;
+    }
+    case 'resumeAll': {
+      for (const outcome of (await gateway.resumeAll().catch(orRefused)) ?? []) {
+        onGot({ step: outcome.step?.id, outcome });
+      }
+      break;
+    }
+    case 'revoke': {
+      for (const { id } of (await gateway.grants.list().catch(orRefused)) ?? []) {
+        await gateway.grants.revoke(id).catch(orRefused);
+      }
+      break;
+    }
+    case 'resume': {
+      const step = await doing.stepOf(act.call);
+      const outcome = step && (await gateway.resume(step).catch(orRefused));
+      if (outcome) onGot({ step, outcome });
+      break;
+    }
+    default:
+      await decide(act.kind, act.call, doing);
+  }
+}
+
+async function decide(kind: Sent['kind'], call: number, doing: Doing): Promise<void> {
+  const { gateway, person, onSent } = doing;
+  const step = await doing.stepOf(call);
+  if (step === undefined) return;
+  const by = person.subject;
+  const sent: Sent = { kind, step, applied: 'unknown' };
+  await onSent(sent);
+  try {
+    if (kind === 'cancel') await gateway.approvals.cancel(step);
+    else if (kind === 'deny') await gateway.approvals.deny(step, { by });
+    else await gateway.approvals.approve(step, { by, always: kind === 'always' });
+    sent.applied = true;
+  } catch (error) {
+    orRefused(error);
+    if (error instanceof SkillRunError) sent.applied = false;
+  }
+}
+
+// A store that failed is what the schedule wants; a fault of the library's is not.
+function orRefused(error: unknown): undefined {
+  if (error instanceof TypeError || error instanceof RangeError) throw error;
+  return undefined;
+}

@@ -99,6 +99,18 @@ describe('over a restart', () => {
 });
 
 describe('what a decision says', () => {
+  test('C66: an "always" for a time or a number of runs is not offered: it decides nothing, and says so', async () => {
+    const h = await harness();
+    const call = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
+    const narrower = [{ maxUses: 3 }, { expiresAt: '2026-12-01T00:00:00Z' }, 'once', 3];
+    for (const always of narrower) {
+      const approval = h.gateway.approvals.approve(call.step?.id ?? '', { by, always: always as never });
+      await expect(approval).rejects.toMatchObject({ code: 'option_invalid' });
+    }
+    expect(await h.grants.list()).toEqual([]);
+    expect((await h.gateway.resume(call.step?.id ?? '')).status).toBe('awaiting_approval');
+  });
+
   test('C41: a refusal tells the model not to try again, with the person’s reason where there is one', async () => {
     const h = await harness();
     const say = async (id: string, reason?: string): Promise<string> => {

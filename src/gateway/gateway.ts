@@ -1,3 +1,4 @@
+import { invalidOption } from '../errors.ts';
 import type { Subscription } from '../events.ts';
 import { randomHex } from '../ids.ts';
 import type { Guidance } from '../menu/guidance.ts';
@@ -19,7 +20,7 @@ import { type ModelCall, type Resolved, resolve } from './resolve.ts';
 
 /** How one call, or one batch of calls, is made. */
 export interface CallOptions {
-  /** The scope of call ids inside the session. Default: the turns that `newTurn` counts. */
+  /** The scope of call ids inside the session: 1 to 200 characters. Default: the turns that `newTurn` counts. */
   turn?: string;
   /** Cancels: before the submit nothing runs, after it the job is asked to end once. */
   signal?: AbortSignal;
@@ -71,6 +72,7 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
 
   const callAll: SkillGateway['callAll'] = async (calls, { turn = `turn-${turns}`, signal } = {}) => {
     requireOpen(context);
+    requireTurn(turn);
     // All are read before the first is recorded: a fault of the host's that throws leaves nothing behind.
     const read = calls.map((call) => readCall(context, call));
     const begun: Begun[] = [];
@@ -114,6 +116,12 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+// It is stored in every step: one that no store reads again would stand in the way of all.
+function requireTurn(turn: unknown): void {
+  if (typeof turn === 'string' && turn.length >= 1 && turn.length <= 200) return;
+  throw invalidOption('turn', 'must be a text of 1 to 200 characters', 'Leave it out for the current turn.');
 }
 
 /** A call on its way: its step, or the outcome of one that became none. */

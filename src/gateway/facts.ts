@@ -16,7 +16,7 @@ export interface Gathered {
 }
 
 /**
- * Gathers what the gateway itself knows of a step that is not stored yet.
+ * Gathers what the gateway itself knows of a step that is not stored yet, or is edited.
  *
  * @param pending how many steps of the agent wait for a person
  */
@@ -25,7 +25,8 @@ export async function gatherFacts(
   step: StepRecord,
   pending: number,
 ): Promise<Gathered> {
-  const { store, scope, session, level, alone, taint } = context;
+  const { store, scope, level, alone, taint } = context;
+  const { session } = step;
   const entry = entryOf(context, step);
   const [inTurn, inSession, ran] = await Promise.all([
     store.steps.count({ scope, session, turn: step.turn }),
@@ -36,7 +37,7 @@ export async function gatherFacts(
     level,
     alone,
     // A result that another process handed out is not known here: then every argument may repeat it.
-    taint: ran > taint.ran || taint.isIn(written(step, entry)),
+    taint: ran > taint.ranIn(session) || taint.isIn(written(step, entry)),
     count: Object.freeze({ turn: inTurn, session: inSession, pending }),
     skill: skillFacts(entry),
   };

@@ -77,10 +77,14 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
     const read = calls.map((call) => readCall(context, call));
     const begun: Begun[] = [];
     for (const one of read) begun.push(await begin(context, one, turn));
-    return Promise.all(begun.map((one) => told(context, finishCall(context, drives, one, true, signal))));
+    return Promise.all(
+      begun.map((one) => told(context, one, finishCall(context, drives, one, true, signal))),
+    );
   };
-  const resumeStep = (step: StepRecord, signal?: AbortSignal): Promise<Outcome> =>
-    told(context, finishCall(context, drives, { call: step.call, step }, false, signal));
+  const resumeStep = (step: StepRecord, signal?: AbortSignal): Promise<Outcome> => {
+    const begun = { call: step.call, step };
+    return told(context, begun, finishCall(context, drives, begun, false, signal));
+  };
   const close = async (): Promise<void> => {
     closer.abort();
     await drives.settled();
@@ -174,9 +178,9 @@ async function finishCall(
   }
 }
 
-async function told(context: GatewayContext, outcome: Promise<Outcome>): Promise<Outcome> {
+async function told(context: GatewayContext, begun: Begun, outcome: Promise<Outcome>): Promise<Outcome> {
   const { call, status, executed } = await outcome;
-  context.taint.note(await outcome);
+  if ('step' in begun) context.taint.note(await outcome, begun.step.session);
   context.events.emit('call-finished', { call, status, executed });
   return outcome;
 }

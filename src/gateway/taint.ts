@@ -3,14 +3,18 @@ import { isStepEnd } from '../step/transitions.ts';
 import type { Outcome } from './outcome.ts';
 
 /**
- * The text that came out of tools in this session and was handed out here, so that it can be told whether an
+ * The text that came out of tools and was handed out here, so that it can be told whether an
  * argument repeats some of it. It knows text as text: what a model rewrote or encoded is not found.
  */
 export interface Taint {
-  /** Remembers what a tool, a node or Run wrote in an outcome; each step's once. */
-  note(outcome: Outcome): void;
-  /** How many steps that ran have been noted. */
-  readonly ran: number;
+  /**
+   * Remembers what a tool, a node or Run wrote in an outcome; each step's once.
+   *
+   * @param session that of the step: a gateway also resumes steps of others
+   */
+  note(outcome: Outcome, session: string): void;
+  /** How many steps of a session that ran have been noted. */
+  ranIn(session: string): number;
   /** Whether a key, a string or a number of the arguments repeats what was noted. */
   isIn(args: Json): boolean;
 }
@@ -27,7 +31,7 @@ const maxShortLeaves = 256;
 
 export function createTaint(): Taint {
   const noted = new Set<string>();
-  const ran = new Set<string>();
+  const ran = new Map<string, Set<string>>();
   const windows = new Set<string>();
   let text = '';
   let isFull = false;
@@ -54,19 +58,17 @@ export function createTaint(): Taint {
   }
 
   return {
-    note(outcome) {
+    note(outcome, session) {
       const { step, detail } = outcome;
       // What ran before and cannot be had here was seen elsewhere: it stays among those that were not noted.
       if (step === undefined || !isStepEnd(step.state) || outcome.status === 'duplicate_call') return;
-      if (outcome.executed !== false) ran.add(step.id);
+      if (outcome.executed !== false) ran.set(session, (ran.get(session) ?? new Set()).add(step.id));
       if (noted.has(step.id)) return;
       noted.add(step.id);
       if (detail !== undefined) remember(normalise(detail.reveal()));
       if (outcome.status === 'completed') for (const leaf of leavesOf(outcome.value.reveal())) remember(leaf);
     },
-    get ran() {
-      return ran.size;
-    },
+    ranIn: (session) => ran.get(session)?.size ?? 0,
     isIn(args) {
       if (isFull) return true;
       if (text === '') return false;

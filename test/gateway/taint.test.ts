@@ -18,7 +18,7 @@ const completed = (value: Json): Outcome => outcome({ status: 'completed', value
 
 function taintOf(...values: Json[]) {
   const taint = createTaint();
-  for (const value of values) taint.note(completed(value));
+  for (const value of values) taint.note(completed(value), 's');
   return taint;
 }
 
@@ -56,7 +56,7 @@ describe('what repeats a result', () => {
 
   test('what a node or Run said counts as what a tool said', () => {
     const taint = createTaint();
-    taint.note(outcome({ status: 'run_error', detail: untrusted(page) }));
+    taint.note(outcome({ status: 'run_error', detail: untrusted(page) }), 's');
     expect(taint.isIn({ to: 'billing@evil.example' })).toBe(true);
   });
 
@@ -109,28 +109,28 @@ describe('what it knows', () => {
   test('nothing came out: nothing repeats it', () => {
     expect(createTaint().isIn({ a: page })).toBe(false);
     const taint = createTaint();
-    taint.note(outcome({ status: 'awaiting_approval', executed: false }, 'pending'));
-    taint.note(outcome({ status: 'cancelled', executed: 'unknown' }, 'submitted'));
-    expect([taint.ran, taint.isIn({ a: page })]).toEqual([0, false]);
+    taint.note(outcome({ status: 'awaiting_approval', executed: false }, 'pending'), 's');
+    taint.note(outcome({ status: 'cancelled', executed: 'unknown' }, 'submitted'), 's');
+    expect([taint.ranIn('s'), taint.isIn({ a: page })]).toEqual([0, false]);
   });
 
   test('a step once, however often it is told; what was seen elsewhere is not', () => {
     const taint = createTaint();
     const one = completed(page);
-    for (let n = 0; n < 9; n += 1) taint.note(one);
-    expect(taint.ran).toBe(1);
-    taint.note(outcome({ status: 'duplicate_call' }));
-    taint.note(outcome({ status: 'denied', executed: false }, 'denied'));
-    expect(taint.ran).toBe(1);
-    taint.note(outcome({ status: 'tool_failed' }));
-    expect(taint.ran).toBe(2);
+    for (let n = 0; n < 9; n += 1) taint.note(one, 's');
+    expect(taint.ranIn('s')).toBe(1);
+    taint.note(outcome({ status: 'duplicate_call' }), 's');
+    taint.note(outcome({ status: 'denied', executed: false }, 'denied'), 's');
+    expect(taint.ranIn('s')).toBe(1);
+    taint.note(outcome({ status: 'tool_failed' }), 's');
+    expect(taint.ranIn('s')).toBe(2);
   });
 
   test('beyond what it keeps, and beyond what it looks up, everything repeats', () => {
     const results = Array.from({ length: 5 }, (_, n) => 'abcdefghij'.repeat(6000).replaceAll('j', `${n}`));
     const taint = taintOf(...results.slice(0, 4));
     expect(taint.isIn({ q: 'zzzz' })).toBe(false);
-    taint.note(completed(results[4] as string));
+    taint.note(completed(results[4] as string), 's');
     expect(taint.isIn({ q: 'zzzz' })).toBe(true);
     const many = (count: number): Json => Array.from({ length: count }, (_, n) => `leaf ${n} z`);
     expect(taintOf(page).isIn({ list: many(255) })).toBe(false);

@@ -26,6 +26,9 @@ const windowLength = 12;
 const stride = 6;
 const longLeaf = 17;
 const shortestLeaf = 3;
+// A short text that is no word, such as a number, a host or an address, is found whole within another text too.
+const shortestName = 6;
+const isName = (leaf: string): boolean => leaf.length >= shortestName && /[^\p{L}\p{M} ]/u.test(leaf);
 // Each short leaf is looked for in the whole text; more of them count as repeated without a look.
 const maxShortLeaves = 256;
 
@@ -33,6 +36,7 @@ export function createTaint(): Taint {
   const noted = new Set<string>();
   const ran = new Map<string, Set<string>>();
   const windows = new Set<string>();
+  const names = new Set<string>();
   let text = '';
   let isFull = false;
 
@@ -44,15 +48,25 @@ export function createTaint(): Taint {
     }
     // No normalised leaf holds a line feed, so nothing is found over the border of two.
     text += `\n${leaf}`;
+    if (leaf.length < windowLength && isName(leaf)) names.add(leaf);
     for (let at = 0; at + windowLength <= leaf.length; at += stride) {
       windows.add(leaf.slice(at, at + windowLength));
     }
   }
 
   function repeats(leaf: string): boolean {
-    if (leaf.length < longLeaf) return text.includes(leaf);
+    if (leaf.length < longLeaf) return text.includes(leaf) || holdsName(leaf);
     for (let at = 0; at + windowLength <= leaf.length; at += 1) {
       if (windows.has(leaf.slice(at, at + windowLength))) return true;
+    }
+    return holdsName(leaf);
+  }
+
+  function holdsName(leaf: string): boolean {
+    for (let at = 0; names.size > 0 && at + shortestName <= leaf.length; at += 1) {
+      for (let length = shortestName; length < windowLength; length += 1) {
+        if (names.has(leaf.slice(at, at + length))) return true;
+      }
     }
     return false;
   }
@@ -96,12 +110,14 @@ function leavesOf(value: Json): Set<string> {
   return leaves;
 }
 
-// What reads the same is the same: letters of any width and case, spaces of any kind and number.
+// What reads the same is the same: letters of any width and case, spaces of any kind and number. What is not seen
+// goes first, as it keeps a letter from its accent; upper case is the one fold that no place in a word changes.
 function normalise(text: string): string {
   return text
+    .replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}]|(?!\s)\p{Cc}/gu, '')
     .normalize('NFKC')
-    .toLowerCase()
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .toUpperCase()
+    .normalize('NFKC')
     .replace(/\s+/g, ' ')
     .trim();
 }

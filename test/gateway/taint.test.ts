@@ -38,6 +38,13 @@ describe('what repeats a result', () => {
     ['a key', { 'X-Secret-Header-Name': 1 }, { headers: { 'x-secret-header-name': '' } }],
     ['other letters that read the same', 'ｈｔｔｐｓ evil example', { url: 'HTTPS evil example' }],
     ['letters with nothing between them', 'ev\u200bil.exam\u00adple', { host: 'evil.example' }],
+    ['a short host within a long text', { host: 'evil.io' }, { url: 'https://evil.io/collect?all=1' }],
+    ['a number within a text', { account: 4155550 }, { body: 'Please pay 99.50 to 4155550 today' }],
+    ['a number within a short text', { account: 4155550 }, { to: 'to 4155550' }],
+    ['a letter held apart from its accent', 'caf\u00e9.example', { host: 'cafe\u034f\u0301.example' }],
+    ['a letter that its place in a word changes', 'ΟΔΟΣ ΜΕΓΑΛΗ', { street: 'οδοσ μεγαλη' }],
+    ['a letter that is two in capitals', 'straße 1', { street: 'STRASSE 1' }],
+    ['controls and marks between', 'evil.example', { host: 'ev\0il\ufff9.exa\u0007mple' }],
     ['other white space', 'one\n\ttwo   three', { text: ' one two\u00a0three ' }],
     ['deep inside', page, { list: [[{ a: ['', page.slice(10, 40)] }]] }],
   ])('%s', (_, value, args) => {
@@ -49,6 +56,8 @@ describe('what repeats a result', () => {
     ['two characters', 'ab', { a: 'ab' }],
     ['true, false and null', { t: true, f: false, n: null }, { t: true, f: false, n: null }],
     ['a text over the border of two', ['abcdef', 'ghijkl'], { a: 'abcdefghijkl' }],
+    ['a short word in a long one', { state: 'active' }, { text: 'make the account active again' }],
+    ['five characters in a long one', ['10:30'], { text: 'a meeting that begins at 10:30' }],
     ['a run of eleven in a long one', 'abcdefghijk', { a: 'xxxxxxxxxxabcdefghijkxxxxxxxxxx' }],
   ])('not: %s', (_, value, args) => {
     expect(taintOf(value).isIn(args)).toBe(false);
@@ -138,7 +147,7 @@ describe('what it knows', () => {
   });
 
   test('the most that can be asked of it takes a moment', () => {
-    const taint = taintOf(...Array.from({ length: 4 }, () => 'a'.repeat(65_000)));
+    const taint = taintOf('b.b.b.', ...Array.from({ length: 4 }, () => 'a'.repeat(65_000)));
     const short = Array.from({ length: 250 }, (_, n) => `${'a'.repeat(9)}${n % 10}${n}`);
     const begun = performance.now();
     expect(taint.isIn({ short, long: 'ab'.repeat(30_000) })).toBe(false);

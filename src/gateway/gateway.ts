@@ -15,7 +15,7 @@ import type { GatewayEvents } from './events.ts';
 import { openStep } from './open.ts';
 import { type GatewayOptions, readOptions } from './options.ts';
 import { type CallRef, editedOf, type Outcome, summaryOf } from './outcome.ts';
-import { load } from './record.ts';
+import { audit, load } from './record.ts';
 import { type ModelCall, type Resolved, resolve } from './resolve.ts';
 
 /** How one call, or one batch of calls, is made. */
@@ -151,8 +151,13 @@ async function begin(
   { call, hasId, resolved }: ReadCall,
   turn: string,
 ): Promise<Begun> {
-  if (!resolved.ok) return { call, outcome: resolved.outcome };
   try {
+    if (!resolved.ok) {
+      const { outcome } = resolved;
+      if (outcome.status === 'refused')
+        await audit(context, 'refuse', undefined, { by: outcome.code ?? null });
+      return { call, outcome };
+    }
     const step = await openStep(context, call, hasId, turn, resolved.run);
     return { call, step: await unlessNobody(context, step) };
   } catch (error) {

@@ -6,9 +6,6 @@ import type { SkillFacts, StepFacts, StepRecord } from '../step/record.ts';
 import type { GatewayContext } from './context.ts';
 import { lookWhere } from './where.ts';
 
-/** Milliseconds a policy waits at most to know where a step would run. */
-const placementLookMs = 5000;
-
 /** What policy is told beside the step, and afterwards what it was told, for the record. */
 export interface Gathered {
   readonly told: PolicyContext;
@@ -80,15 +77,10 @@ function skillFacts({ skill: { listing, findings } }: MenuEntry): SkillFacts {
 }
 
 async function firstPlace(context: GatewayContext, step: StepRecord): Promise<FirstPlace> {
-  const over = new AbortController();
-  const late = context.clock.sleep(placementLookMs, over.signal).then(() => 'unknown' as const);
   try {
-    return await Promise.race([lookWhere(context, step).then(({ first }) => first), late]);
+    return (await lookWhere(context, step)).first;
   } catch (error) {
     context.events.emit('fault', { step: step.id, error });
     return 'unknown';
-  } finally {
-    late.catch(() => {});
-    over.abort();
   }
 }

@@ -7,7 +7,10 @@ export interface PolicyAnswer {
   readonly reason?: string;
   /** The rule's id, for the record. */
   readonly rule?: string;
-  /** Whether the person may say "always" to it. Default `true`. */
+  /**
+   * Whether the person may say "always" to it. Default `true`. With `false` the person is asked each time: no grant
+   * of before answers in their stead.
+   */
   readonly allowAlways?: boolean;
 }
 

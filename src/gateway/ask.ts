@@ -13,6 +13,8 @@ const undecidable: ReadonlySet<ErrorCode> = new Set([
   'arguments_invalid',
   'edit_refused',
 ]);
+/** Milliseconds after which the record is looked at again: what another process decides is told to nobody here. */
+const lookMs = 1000;
 const notKnown = 'not known now: the machines could not be looked up';
 
 /** A step as the person has to see it, with where it would run now. */
@@ -43,7 +45,7 @@ async function whereInWords(context: GatewayContext, step: StepRecord): Promise<
 
 /**
  * Asks the approver about a pending step, and returns when the step may have changed: the approver has
- * answered, somebody else has decided, its time is over, or the wait was called off.
+ * answered, somebody else has decided (in any process), its time is over, or the wait was called off.
  */
 export async function ask(
   context: GatewayContext,
@@ -61,13 +63,30 @@ export async function ask(
     // A decision may have come before anyone listened.
     if ((await load(context, step.id))?.revision !== step.revision) return;
     const answered = answer(context, step, approver, over.signal);
-    const overdue = context.clock.sleep(Math.max(0, step.expiresAt - context.clock.now()), over.signal);
-    await Promise.race([answered, overdue.catch(() => {})]);
+    await Promise.race([answered, changedElsewhere(context, step, over.signal)]);
   } finally {
     end();
     subscription();
     outer.removeEventListener('abort', end);
   }
+}
+
+// Settles when the step is not as it was, or its time is over, or the wait is.
+async function changedElsewhere(context: GatewayContext, step: StepRecord, over: AbortSignal): Promise<void> {
+  for (let left = leftOf(context, step); left > 0; left = leftOf(context, step)) {
+    try {
+      await context.clock.sleep(Math.min(lookMs, left), over);
+    } catch {
+      return;
+    }
+    // A store that cannot be read now tells nothing, and is asked again.
+    const now = await load(context, step.id).catch(() => step);
+    if (now?.revision !== step.revision) return;
+  }
+}
+
+function leftOf({ clock }: GatewayContext, { expiresAt }: StepRecord): number {
+  return expiresAt - clock.now();
 }
 
 async function answer(

@@ -33,8 +33,9 @@ export async function readEdit(
   const digest = await digestOf(step.owner, run);
   const changed = deepFreeze({ ...step, run, digest });
   const { told } = await gatherFacts(context, changed, step.facts?.count.pending ?? 0);
-  // Counted as when it was asked: the step itself is not among those that were there before.
-  const ruling = await rule(changed, { ...told, count: step.facts?.count ?? told.count }, context.policy);
+  // As when it was asked: it is still the agent's step, whoever's page decides it, and is not counted itself.
+  const { level, alone, count } = step.facts ?? told;
+  const ruling = await rule(changed, { ...told, level, alone, count }, context.policy);
   if (ruling.effect === 'refuse') {
     throw new EditRefused(`The rule ${JSON.stringify(ruling.rule)} refuses it so: ${ruling.reason}`);
   }

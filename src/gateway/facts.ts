@@ -6,9 +6,6 @@ import type { SkillFacts, StepFacts, StepRecord } from '../step/record.ts';
 import type { GatewayContext } from './context.ts';
 import { lookWhere } from './where.ts';
 
-/** Milliseconds a policy waits at most to know where a step would run. */
-const placementLookMs = 5000;
-
 /** What policy is told beside the step, and afterwards what it was told, for the record. */
 export interface Gathered {
   readonly told: PolicyContext;
@@ -16,7 +13,7 @@ export interface Gathered {
 }
 
 /**
- * Gathers what the gateway itself knows of a step that is not stored yet.
+ * Gathers what the gateway itself knows of a step that is not stored yet, or is edited.
  *
  * @param pending how many steps of the agent wait for a person
  */
@@ -25,7 +22,8 @@ export async function gatherFacts(
   step: StepRecord,
   pending: number,
 ): Promise<Gathered> {
-  const { store, scope, session, level, alone, taint } = context;
+  const { store, scope, level, alone, taint } = context;
+  const { session } = step;
   const entry = entryOf(context, step);
   const [inTurn, inSession, ran] = await Promise.all([
     store.steps.count({ scope, session, turn: step.turn }),
@@ -36,7 +34,7 @@ export async function gatherFacts(
     level,
     alone,
     // A result that another process handed out is not known here: then every argument may repeat it.
-    taint: ran > taint.ran || taint.isIn(written(step, entry)),
+    taint: ran > taint.ranIn(session) || taint.isIn(written(step, entry)),
     count: Object.freeze({ turn: inTurn, session: inSession, pending }),
     skill: skillFacts(entry),
   };
@@ -79,15 +77,10 @@ function skillFacts({ skill: { listing, findings } }: MenuEntry): SkillFacts {
 }
 
 async function firstPlace(context: GatewayContext, step: StepRecord): Promise<FirstPlace> {
-  const over = new AbortController();
-  const late = context.clock.sleep(placementLookMs, over.signal).then(() => 'unknown' as const);
   try {
-    return await Promise.race([lookWhere(context, step).then(({ first }) => first), late]);
+    return (await lookWhere(context, step)).first;
   } catch (error) {
     context.events.emit('fault', { step: step.id, error });
     return 'unknown';
-  } finally {
-    late.catch(() => {});
-    over.abort();
   }
 }

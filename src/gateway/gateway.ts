@@ -1,3 +1,4 @@
+import { invalidOption } from '../errors.ts';
 import type { Subscription } from '../events.ts';
 import { randomHex } from '../ids.ts';
 import type { Guidance } from '../menu/guidance.ts';
@@ -14,12 +15,12 @@ import type { GatewayEvents } from './events.ts';
 import { openStep } from './open.ts';
 import { type GatewayOptions, readOptions } from './options.ts';
 import { type CallRef, editedOf, type Outcome, summaryOf } from './outcome.ts';
-import { load } from './record.ts';
+import { audit, load } from './record.ts';
 import { type ModelCall, type Resolved, resolve } from './resolve.ts';
 
 /** How one call, or one batch of calls, is made. */
 export interface CallOptions {
-  /** The scope of call ids inside the session. Default: the turns that `newTurn` counts. */
+  /** The scope of call ids inside the session: 1 to 200 characters. Default: the turns that `newTurn` counts. */
   turn?: string;
   /** Cancels: before the submit nothing runs, after it the job is asked to end once. */
   signal?: AbortSignal;
@@ -71,14 +72,19 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
 
   const callAll: SkillGateway['callAll'] = async (calls, { turn = `turn-${turns}`, signal } = {}) => {
     requireOpen(context);
+    requireTurn(turn);
     // All are read before the first is recorded: a fault of the host's that throws leaves nothing behind.
     const read = calls.map((call) => readCall(context, call));
     const begun: Begun[] = [];
     for (const one of read) begun.push(await begin(context, one, turn));
-    return Promise.all(begun.map((one) => told(context, finishCall(context, drives, one, true, signal))));
+    return Promise.all(
+      begun.map((one) => told(context, one, finishCall(context, drives, one, true, signal))),
+    );
   };
-  const resumeStep = (step: StepRecord, signal?: AbortSignal): Promise<Outcome> =>
-    told(context, finishCall(context, drives, { call: step.call, step }, false, signal));
+  const resumeStep = (step: StepRecord, signal?: AbortSignal): Promise<Outcome> => {
+    const begun = { call: step.call, step };
+    return told(context, begun, finishCall(context, drives, begun, false, signal));
+  };
   const close = async (): Promise<void> => {
     closer.abort();
     await drives.settled();
@@ -116,6 +122,12 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
   };
 }
 
+// It is stored in every step: one that no store reads again would stand in the way of all.
+function requireTurn(turn: unknown): void {
+  if (typeof turn === 'string' && turn.length >= 1 && turn.length <= 200) return;
+  throw invalidOption('turn', 'must be a text of 1 to 200 characters', 'Leave it out for the current turn.');
+}
+
 /** A call on its way: its step, or the outcome of one that became none. */
 type Begun = { call: CallRef; step: StepRecord } | { call: CallRef; outcome: Outcome };
 
@@ -139,8 +151,13 @@ async function begin(
   { call, hasId, resolved }: ReadCall,
   turn: string,
 ): Promise<Begun> {
-  if (!resolved.ok) return { call, outcome: resolved.outcome };
   try {
+    if (!resolved.ok) {
+      const { outcome } = resolved;
+      if (outcome.status === 'refused')
+        await audit(context, 'refuse', undefined, { by: outcome.code ?? null });
+      return { call, outcome };
+    }
     const step = await openStep(context, call, hasId, turn, resolved.run);
     return { call, step: await unlessNobody(context, step) };
   } catch (error) {
@@ -166,9 +183,9 @@ async function finishCall(
   }
 }
 
-async function told(context: GatewayContext, outcome: Promise<Outcome>): Promise<Outcome> {
+async function told(context: GatewayContext, begun: Begun, outcome: Promise<Outcome>): Promise<Outcome> {
   const { call, status, executed } = await outcome;
-  context.taint.note(await outcome);
+  if ('step' in begun) context.taint.note(await outcome, begun.step.session);
   context.events.emit('call-finished', { call, status, executed });
   return outcome;
 }

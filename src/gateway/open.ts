@@ -115,7 +115,8 @@ async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRe
     return { ...heard, state: 'approved', decision: { ...decision, at: isoTime(heard.createdAt) } };
   }
   const step = { ...heard, why: ruling.why, canAlways: ruling.canAlways };
-  const grant = await findGrant(context, step);
+  // A grant is an "always" of the person's: it answers no ask that forbids one, also where it is of before that.
+  const grant = step.canAlways ? await findGrant(context, step) : undefined;
   if (grant !== undefined) {
     await audit(context, 'approve', step, { by: grant.id });
     const decision = { effect: 'approve', via: 'grant', by: grant.id, at: isoTime(step.createdAt) } as const;

@@ -14,6 +14,7 @@ import type { AgentLevel } from '../step/record.ts';
 import type { AuditEntry } from '../store/audit.ts';
 import { createMemoryStore } from '../store/memory.ts';
 import type { StorePort } from '../store/port.ts';
+import { inTime } from './policy-deadline.ts';
 import { type RegistryDown, type RegistryPort, registryDowns } from './registry-port.ts';
 
 /** A tool as the host's hooks see it. */
@@ -54,7 +55,7 @@ export interface GatewayOptions {
    * to ask, now or later, as in a job that runs by night; what would be asked ends as `no_approver` at once.
    */
   approver?: Approver<ApprovalRequest> | 'none';
-  /** The host's rules over steps. Default: every step is asked for. */
+  /** The host's rules over steps; no answer within 10 seconds refuses. Default: every step is asked for. */
   policy?: Policy;
   /**
    * How many metered seconds the agent may run in each calendar period (UTC) while it is alone: the worst case
@@ -175,7 +176,7 @@ export function readOptions(options: GatewayOptions): Settings {
     skills: options.skills,
     services,
     approver,
-    policy: options.policy,
+    policy: options.policy && inTime(options.policy, options.clock ?? systemClock),
     ...readRegistry(options),
     store: options.store ?? createMemoryStore(),
     ...readAudit(options),

@@ -3,14 +3,18 @@ import { isStepEnd } from '../step/transitions.ts';
 import type { Outcome } from './outcome.ts';
 
 /**
- * The text that came out of tools in this session and was handed out here, so that it can be told whether an
+ * The text that came out of tools and was handed out here, so that it can be told whether an
  * argument repeats some of it. It knows text as text: what a model rewrote or encoded is not found.
  */
 export interface Taint {
-  /** Remembers what a tool, a node or Run wrote in an outcome; each step's once. */
-  note(outcome: Outcome): void;
-  /** How many steps that ran have been noted. */
-  readonly ran: number;
+  /**
+   * Remembers what a tool, a node or Run wrote in an outcome; each step's once.
+   *
+   * @param session that of the step: a gateway also resumes steps of others
+   */
+  note(outcome: Outcome, session: string): void;
+  /** How many steps of a session that ran have been noted. */
+  ranIn(session: string): number;
   /** Whether a key, a string or a number of the arguments repeats what was noted. */
   isIn(args: Json): boolean;
 }
@@ -22,13 +26,17 @@ const windowLength = 12;
 const stride = 6;
 const longLeaf = 17;
 const shortestLeaf = 3;
+// A short text that is no word, such as a number, a host or an address, is found whole within another text too.
+const shortestName = 6;
+const isName = (leaf: string): boolean => leaf.length >= shortestName && /[^\p{L}\p{M} ]/u.test(leaf);
 // Each short leaf is looked for in the whole text; more of them count as repeated without a look.
 const maxShortLeaves = 256;
 
 export function createTaint(): Taint {
   const noted = new Set<string>();
-  const ran = new Set<string>();
+  const ran = new Map<string, Set<string>>();
   const windows = new Set<string>();
+  const names = new Set<string>();
   let text = '';
   let isFull = false;
 
@@ -40,33 +48,41 @@ export function createTaint(): Taint {
     }
     // No normalised leaf holds a line feed, so nothing is found over the border of two.
     text += `\n${leaf}`;
+    if (leaf.length < windowLength && isName(leaf)) names.add(leaf);
     for (let at = 0; at + windowLength <= leaf.length; at += stride) {
       windows.add(leaf.slice(at, at + windowLength));
     }
   }
 
   function repeats(leaf: string): boolean {
-    if (leaf.length < longLeaf) return text.includes(leaf);
+    if (leaf.length < longLeaf) return text.includes(leaf) || holdsName(leaf);
     for (let at = 0; at + windowLength <= leaf.length; at += 1) {
       if (windows.has(leaf.slice(at, at + windowLength))) return true;
+    }
+    return holdsName(leaf);
+  }
+
+  function holdsName(leaf: string): boolean {
+    for (let at = 0; names.size > 0 && at + shortestName <= leaf.length; at += 1) {
+      for (let length = shortestName; length < windowLength; length += 1) {
+        if (names.has(leaf.slice(at, at + length))) return true;
+      }
     }
     return false;
   }
 
   return {
-    note(outcome) {
+    note(outcome, session) {
       const { step, detail } = outcome;
       // What ran before and cannot be had here was seen elsewhere: it stays among those that were not noted.
       if (step === undefined || !isStepEnd(step.state) || outcome.status === 'duplicate_call') return;
-      if (outcome.executed !== false) ran.add(step.id);
+      if (outcome.executed !== false) ran.set(session, (ran.get(session) ?? new Set()).add(step.id));
       if (noted.has(step.id)) return;
       noted.add(step.id);
       if (detail !== undefined) remember(normalise(detail.reveal()));
       if (outcome.status === 'completed') for (const leaf of leavesOf(outcome.value.reveal())) remember(leaf);
     },
-    get ran() {
-      return ran.size;
-    },
+    ranIn: (session) => ran.get(session)?.size ?? 0,
     isIn(args) {
       if (isFull) return true;
       if (text === '') return false;
@@ -94,12 +110,14 @@ function leavesOf(value: Json): Set<string> {
   return leaves;
 }
 
-// What reads the same is the same: letters of any width and case, spaces of any kind and number.
+// What reads the same is the same: letters of any width and case, spaces of any kind and number. What is not seen
+// goes first, as it keeps a letter from its accent; upper case is the one fold that no place in a word changes.
 function normalise(text: string): string {
   return text
+    .replace(/[\p{Default_Ignorable_Code_Point}\p{Cf}]|(?!\s)\p{Cc}/gu, '')
     .normalize('NFKC')
-    .toLowerCase()
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+    .toUpperCase()
+    .normalize('NFKC')
     .replace(/\s+/g, ' ')
     .trim();
 }

@@ -1,4 +1,5 @@
 import { deepFreeze } from '../skill/json.ts';
+import { readStep } from '../step/read.ts';
 import type { StepRecord } from '../step/record.ts';
 import { isStepEnd } from '../step/transitions.ts';
 import type { AllowanceRecord } from './allowance.ts';
@@ -41,7 +42,7 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
   }
 
   function putStep(given: StepRecord): StepRecord {
-    const step = kept(given);
+    const step = kept(readStep(given));
     steps.set(step.id, step);
     const session = sessions.get(step.session) ?? new Set();
     sessions.set(step.session, session.add(step.id));

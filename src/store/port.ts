@@ -34,7 +34,7 @@ export interface StepQuery {
 export interface StepStore {
   /**
    * Stores a new step, unless one with the same `replayKey` (not null) is there: then answers that one.
-   * One atomic operation.
+   * One atomic operation. What no store would read again is not stored, here and in `update`: `step_invalid`.
    */
   create(step: StepRecord): Promise<{ created: boolean; step: StepRecord }>;
   get(id: string): Promise<StepRecord | undefined>;

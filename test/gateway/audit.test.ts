@@ -265,6 +265,18 @@ describe('record first', () => {
   });
 });
 
+test('a refusal before there is a step is written too', async () => {
+  const store = createMemoryStore();
+  const transformArguments = () => {
+    throw new Error('down');
+  };
+  const h = await harness({ gateway: { store, transformArguments } });
+  expect(await h.gateway.call(oneCall(h))).toMatchObject({ status: 'refused', code: 'transform-failed' });
+  expect(await store.audit.list(ann)).toMatchObject([
+    { event: 'refuse', by: 'transform-failed', step: null, argumentBytes: null },
+  ]);
+});
+
 async function verifyChain(store: StorePort, { subject, project }: AuditScope): Promise<number> {
   const chain = await store.audit.list({ subject, project });
   let previous = auditRoot;

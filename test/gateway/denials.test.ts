@@ -120,6 +120,14 @@ describe('C42: the same call again and again', () => {
     expect((await h.other().call(call(h, 'c5'), at)).code).toBe('repeated-denial');
   });
 
+  test.each([5, null, '', {}, 'x'.repeat(201)])('a turn has to be a text: not %j', async (turn) => {
+    const { h } = await denying();
+    const given = { turn: turn as string };
+    await expect(h.gateway.call(call(h, 'c1'), given)).rejects.toMatchObject({ code: 'option_invalid' });
+    expect(await h.gateway.approvals.pending()).toEqual([]);
+    expect((await h.gateway.call(call(h, 'c1'))).step).toBeDefined();
+  });
+
   test('the limit has to be a number from 1 to 100', async () => {
     const { h } = await denying();
     for (const maxRepeatDenials of [0, 101, 1.5, '2' as never]) {

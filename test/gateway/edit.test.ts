@@ -1,13 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ArgumentsInvalid } from '../../src/approval/decision.ts';
+import type { PolicyContext } from '../../src/approval/policy.ts';
+import { createSkillGateway } from '../../src/gateway/gateway.ts';
 import { modelText } from '../../src/gateway/model-text.ts';
 import type { GatewayOptions } from '../../src/gateway/options.ts';
 import type { Outcome } from '../../src/gateway/outcome.ts';
 import { verifySkills } from '../../src/menu/skill-set.ts';
 import type { JsonObject } from '../../src/skill/json.ts';
 import { createMemoryStore, type MemoryStore } from '../../src/store/memory.ts';
-import { ann, approve, type Harness, harness, submitBodies, until } from '../support/harness.ts';
+import { agentId, ann, approve, type Harness, harness, submitBodies, until } from '../support/harness.ts';
 import { makeSkill } from '../support/skills.ts';
 
 const by = ann.subject;
@@ -200,6 +202,26 @@ describe('an edit that is not taken decides nothing', () => {
     });
     const edited = h.gateway.approvals.approve(id, { by, arguments: mine });
     await expect(edited).rejects.toMatchObject({ code: 'edit_refused' });
+  });
+
+  test('it is the agent’s step in its session, whoever’s page it is edited on', async () => {
+    const told: PolicyContext[] = [];
+    const policy: GatewayOptions['policy'] = (_, context) => {
+      told.push(context);
+      return { effect: 'ask' };
+    };
+    const agent = { id: agentId, level: 'auto', alone: true } as const;
+    const { h, store, id } = await pending({ policy, agent, session: 's' });
+    const ran = await h.other({ approver: approve }).call({ name: h.slugify, arguments: mine });
+    expect(ran.status).toBe('completed');
+    const { skills, run, clock } = h;
+    const page = createSkillGateway({ person: ann, skills, run, clock, store, policy });
+    await page.approvals.approve(id, { by, arguments: mine });
+    const facts = { level: 'auto', alone: true, count: { turn: 0, session: 0, pending: 0 } };
+    expect([told[0], told.at(-1)]).toMatchObject([
+      { ...facts, taint: false },
+      { ...facts, taint: true },
+    ]);
   });
 
   test('C64: an "always" that policy forbids of the edited step is not given', async () => {

@@ -1,12 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import type { Policy, PolicyContext } from '../../src/approval/policy.ts';
+import { createSkillGateway } from '../../src/gateway/gateway.ts';
 import { verifySkills } from '../../src/menu/skill-set.ts';
 import type { RunService } from '../../src/run/service.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
-import { agentId, ann, approve, type HarnessOptions, harness, passing } from '../support/harness.ts';
+import {
+  agentId,
+  ann,
+  approve,
+  type Harness,
+  type HarnessOptions,
+  harness,
+  passing,
+} from '../support/harness.ts';
 import { makeSkill } from '../support/skills.ts';
 
 const by = ann.subject;
+
+const ofAnn = ({ skills, run, clock }: Harness) => ({ person: ann, skills, run, clock });
 
 /** A gateway whose policy asks, and keeps what it was told. */
 async function listening(options: HarnessOptions = {}, answer: Policy = () => ({ effect: 'ask' })) {
@@ -179,6 +190,18 @@ describe('taint', () => {
     expect((await passing(h.clock, restarted.call(first, { turn: 't' }))).status).toBe('completed');
     await call({ title: 'zzzzzzzz' }, restarted);
     expect(told.at(-1)?.taint).toBe(false);
+  });
+
+  test('a result of another session that was resumed here stands for none of this one', async () => {
+    const { h, told, call, store } = await listening();
+    const bare = { store, policy: () => ({ effect: 'ask' }) as const };
+    const elsewhere = createSkillGateway({ ...ofAnn(h), ...bare, session: 'another' });
+    const foreign = await elsewhere.call({ name: h.slugify, arguments: { title: 'b' } });
+    await elsewhere.approvals.approve(foreign.step?.id ?? '', { by });
+    await passing(h.clock, h.gateway.resumeAll());
+    await call({ title: 'a' }, h.other());
+    await call({ title: 'something else' });
+    expect(told.map(({ taint }) => taint)).toEqual([false, true]);
   });
 
   test('a step that was denied or expired leaves no trace', async () => {

@@ -277,3 +277,21 @@ describe('several services', () => {
     expect(h.mock.jobs).toBe(1);
   });
 });
+
+test('a Run whose nodes never answer keeps nobody from deciding', async () => {
+  const h = await harness({ gateway: { store: createMemoryStore() } });
+  const run: RunService = { ...h.run, nodes: () => new Promise<never>(() => {}) };
+  const { step } = await h.other({ run }).call({ name: h.slugify, arguments: { title: 'a' } });
+  const [request] = await passing(h.clock, h.other({ run }).approvals.pending());
+  expect(request).toMatchObject({ id: step?.id, where: expect.stringContaining('not known now') });
+  const asked: string[] = [];
+  const denying = h.other({
+    run,
+    approver: async ({ id }) => {
+      asked.push(id);
+      return { decision: 'deny' };
+    },
+  });
+  const denied = await passing(h.clock, denying.call({ name: h.slugify, arguments: { title: 'b' } }));
+  expect([denied.status, asked]).toEqual(['denied', [denied.step?.id]]);
+});

@@ -5,7 +5,7 @@ import { verifySkills } from '../../src/menu/skill-set.ts';
 import { type Net, nets } from '../../src/skill/caps.ts';
 import type { AgentLevel } from '../../src/step/record.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
-import { agentId, ann, harness, nameOf } from '../support/harness.ts';
+import { agentId, ann, harness, nameOf, passing } from '../support/harness.ts';
 import { someContext } from '../support/policy.ts';
 import { makeSkill } from '../support/skills.ts';
 import { someRun, someStep } from '../support/step.ts';
@@ -104,6 +104,21 @@ describe('level, policy and network', () => {
       expect(outcome).toMatchObject({ status: 'refused', code: 'policy-failed', executed: false });
       expect(h.mock.jobs).toBe(0);
     }
+  });
+
+  test('a policy that hangs refuses after 10 seconds, and holds up no other call for longer', async () => {
+    const policy: Policy = ({ run }) => {
+      return run.arguments.title === 'hang' ? new Promise<never>(() => {}) : { effect: 'allow' };
+    };
+    const h = await harness({ gateway: { agent: { id: agentId, level: 'auto' }, policy } });
+    const calls = ['hang', 'a'].map((title) => ({ name: h.slugify, arguments: { title } }));
+    const begun = h.clock.now();
+    const outcomes = await passing(h.clock, h.gateway.callAll(calls));
+    expect(outcomes).toMatchObject([
+      { status: 'refused', code: 'policy-failed', executed: false },
+      { status: 'completed' },
+    ]);
+    expect(h.clock.now() - begun).toBeLessThan(12_000);
   });
 
   test('a policy that answers one thing and then another is taken at its first word', async () => {

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { createSkillGateway } from '../../src/gateway/gateway.ts';
 import { modelText } from '../../src/gateway/model-text.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import type { StorePort } from '../../src/store/port.ts';
 import type { ManualClock } from '../../src/testing/manual-clock.ts';
-import { ann, harness, passing } from '../support/harness.ts';
+import { ann, harness, passing, until } from '../support/harness.ts';
 
 const by = ann.subject;
 const title = (text: string) => ({ title: text });
@@ -73,6 +74,54 @@ describe('many clicks', () => {
     expect(new Set([...asked, ...ended].map(({ step }) => step?.id)).size).toBe(1);
     expect(ended.map(({ status }) => status)).toEqual(['completed', 'completed']);
     expect(new Set([...asked, ...ended].map(({ call: { id } }) => id))).toEqual(new Set(['c1']));
+  });
+});
+
+describe('while an approver waits', () => {
+  const never = () => new Promise<never>(() => {});
+
+  test.each([
+    ['approve', 'completed'],
+    ['deny', 'denied'],
+    ['cancel', 'cancelled'],
+  ] as const)(
+    'C18: what another process decides (%s) ends the wait, and nothing is lost',
+    async (how, status) => {
+      const store = createMemoryStore();
+      const h = await harness({ gateway: { store, approver: never } });
+      const call = h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
+      // Another gateway, as in another process: nothing but the store is shared.
+      const page = createSkillGateway({ person: ann, skills: h.skills, run: h.run, clock: h.clock, store });
+      await until(async () => (await page.approvals.pending()).length === 1);
+      const [request] = await page.approvals.pending();
+      await page.approvals[how](request?.id ?? '', { by });
+      const begun = h.clock.now();
+      expect(await passing(h.clock, call)).toMatchObject({ status, step: { id: request?.id } });
+      expect(h.clock.now() - begun).toBeLessThan(5000);
+      expect(h.mock.jobs).toBe(how === 'approve' ? 1 : 0);
+    },
+  );
+
+  test('a store that cannot be read for a while changes nothing', async () => {
+    const store = createMemoryStore();
+    let down = false;
+    const get: StorePort['steps']['get'] = async (id) => {
+      if (down) throw new Error('down');
+      return store.steps.get(id);
+    };
+    const approver = { decide: (_: { decision: 'approve' }) => {} };
+    const answered = new Promise<{ decision: 'approve' }>((resolve) => {
+      approver.decide = resolve;
+    });
+    const failing = { ...store, steps: { ...store.steps, get } };
+    const h = await harness({ gateway: { store: failing, approver: () => answered } });
+    const call = h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
+    await until(async () => (await h.gateway.approvals.pending()).length === 1);
+    down = true;
+    await h.clock.advance(10_000);
+    down = false;
+    approver.decide({ decision: 'approve' });
+    expect(await passing(h.clock, call)).toMatchObject({ status: 'completed' });
   });
 });
 

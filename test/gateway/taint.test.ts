@@ -18,7 +18,7 @@ const completed = (value: Json): Outcome => outcome({ status: 'completed', value
 
 function taintOf(...values: Json[]) {
   const taint = createTaint();
-  for (const value of values) taint.note(completed(value));
+  for (const value of values) taint.note(completed(value), 's');
   return taint;
 }
 
@@ -38,6 +38,13 @@ describe('what repeats a result', () => {
     ['a key', { 'X-Secret-Header-Name': 1 }, { headers: { 'x-secret-header-name': '' } }],
     ['other letters that read the same', 'ｈｔｔｐｓ evil example', { url: 'HTTPS evil example' }],
     ['letters with nothing between them', 'ev\u200bil.exam\u00adple', { host: 'evil.example' }],
+    ['a short host within a long text', { host: 'evil.io' }, { url: 'https://evil.io/collect?all=1' }],
+    ['a number within a text', { account: 4155550 }, { body: 'Please pay 99.50 to 4155550 today' }],
+    ['a number within a short text', { account: 4155550 }, { to: 'to 4155550' }],
+    ['a letter held apart from its accent', 'caf\u00e9.example', { host: 'cafe\u034f\u0301.example' }],
+    ['a letter that its place in a word changes', 'ΟΔΟΣ ΜΕΓΑΛΗ', { street: 'οδοσ μεγαλη' }],
+    ['a letter that is two in capitals', 'straße 1', { street: 'STRASSE 1' }],
+    ['controls and marks between', 'evil.example', { host: 'ev\0il\ufff9.exa\u0007mple' }],
     ['other white space', 'one\n\ttwo   three', { text: ' one two\u00a0three ' }],
     ['deep inside', page, { list: [[{ a: ['', page.slice(10, 40)] }]] }],
   ])('%s', (_, value, args) => {
@@ -49,6 +56,8 @@ describe('what repeats a result', () => {
     ['two characters', 'ab', { a: 'ab' }],
     ['true, false and null', { t: true, f: false, n: null }, { t: true, f: false, n: null }],
     ['a text over the border of two', ['abcdef', 'ghijkl'], { a: 'abcdefghijkl' }],
+    ['a short word in a long one', { state: 'active' }, { text: 'make the account active again' }],
+    ['five characters in a long one', ['10:30'], { text: 'a meeting that begins at 10:30' }],
     ['a run of eleven in a long one', 'abcdefghijk', { a: 'xxxxxxxxxxabcdefghijkxxxxxxxxxx' }],
   ])('not: %s', (_, value, args) => {
     expect(taintOf(value).isIn(args)).toBe(false);
@@ -56,7 +65,7 @@ describe('what repeats a result', () => {
 
   test('what a node or Run said counts as what a tool said', () => {
     const taint = createTaint();
-    taint.note(outcome({ status: 'run_error', detail: untrusted(page) }));
+    taint.note(outcome({ status: 'run_error', detail: untrusted(page) }), 's');
     expect(taint.isIn({ to: 'billing@evil.example' })).toBe(true);
   });
 
@@ -109,28 +118,28 @@ describe('what it knows', () => {
   test('nothing came out: nothing repeats it', () => {
     expect(createTaint().isIn({ a: page })).toBe(false);
     const taint = createTaint();
-    taint.note(outcome({ status: 'awaiting_approval', executed: false }, 'pending'));
-    taint.note(outcome({ status: 'cancelled', executed: 'unknown' }, 'submitted'));
-    expect([taint.ran, taint.isIn({ a: page })]).toEqual([0, false]);
+    taint.note(outcome({ status: 'awaiting_approval', executed: false }, 'pending'), 's');
+    taint.note(outcome({ status: 'cancelled', executed: 'unknown' }, 'submitted'), 's');
+    expect([taint.ranIn('s'), taint.isIn({ a: page })]).toEqual([0, false]);
   });
 
   test('a step once, however often it is told; what was seen elsewhere is not', () => {
     const taint = createTaint();
     const one = completed(page);
-    for (let n = 0; n < 9; n += 1) taint.note(one);
-    expect(taint.ran).toBe(1);
-    taint.note(outcome({ status: 'duplicate_call' }));
-    taint.note(outcome({ status: 'denied', executed: false }, 'denied'));
-    expect(taint.ran).toBe(1);
-    taint.note(outcome({ status: 'tool_failed' }));
-    expect(taint.ran).toBe(2);
+    for (let n = 0; n < 9; n += 1) taint.note(one, 's');
+    expect(taint.ranIn('s')).toBe(1);
+    taint.note(outcome({ status: 'duplicate_call' }), 's');
+    taint.note(outcome({ status: 'denied', executed: false }, 'denied'), 's');
+    expect(taint.ranIn('s')).toBe(1);
+    taint.note(outcome({ status: 'tool_failed' }), 's');
+    expect(taint.ranIn('s')).toBe(2);
   });
 
   test('beyond what it keeps, and beyond what it looks up, everything repeats', () => {
     const results = Array.from({ length: 5 }, (_, n) => 'abcdefghij'.repeat(6000).replaceAll('j', `${n}`));
     const taint = taintOf(...results.slice(0, 4));
     expect(taint.isIn({ q: 'zzzz' })).toBe(false);
-    taint.note(completed(results[4] as string));
+    taint.note(completed(results[4] as string), 's');
     expect(taint.isIn({ q: 'zzzz' })).toBe(true);
     const many = (count: number): Json => Array.from({ length: count }, (_, n) => `leaf ${n} z`);
     expect(taintOf(page).isIn({ list: many(255) })).toBe(false);
@@ -138,7 +147,7 @@ describe('what it knows', () => {
   });
 
   test('the most that can be asked of it takes a moment', () => {
-    const taint = taintOf(...Array.from({ length: 4 }, () => 'a'.repeat(65_000)));
+    const taint = taintOf('b.b.b.', ...Array.from({ length: 4 }, () => 'a'.repeat(65_000)));
     const short = Array.from({ length: 250 }, (_, n) => `${'a'.repeat(9)}${n % 10}${n}`);
     const begun = performance.now();
     expect(taint.isIn({ short, long: 'ab'.repeat(30_000) })).toBe(false);

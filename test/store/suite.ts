@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { newId } from '../../src/ids.ts';
 import { canonicalJson, type Json } from '../../src/skill/json.ts';
 import { sha256 } from '../../src/skill/sha256.ts';
+import type { StepRecord } from '../../src/step/record.ts';
 import { advance } from '../../src/step/transitions.ts';
 import { auditRoot, chainEntry } from '../../src/store/audit.ts';
 import type { StorePort } from '../../src/store/port.ts';
@@ -70,6 +71,18 @@ export function storeSuite(fresh: () => Promise<StorePort>): void {
         expect(await store.steps.get(id)).toBeUndefined();
         expect(await store.grants.remove(id, ann)).toBe(false);
       }
+    });
+
+    test('what could not be read again is not stored, and is in nobody’s way', async () => {
+      const store = await fresh();
+      const { step } = await store.steps.create(someStep());
+      for (const bad of [{ turn: 5 }, { turn: null }, { createdAt: Number.NaN }, { session: undefined }]) {
+        const broken = { ...someStep(), ...bad } as unknown as StepRecord;
+        await expect(store.steps.create(broken)).rejects.toMatchObject({ code: 'step_invalid' });
+        const next = { ...step, ...bad, revision: 2 } as unknown as StepRecord;
+        await expect(store.steps.update(next)).rejects.toMatchObject({ code: 'step_invalid' });
+      }
+      expect(await store.steps.open(ann)).toEqual([step]);
     });
 
     test('any text of a host or a model comes back as it was', async () => {

@@ -13,7 +13,10 @@ export interface PolicyRule {
   readonly when: string;
   /** Why, for the person and the model: 1 to 500 characters. */
   readonly reason: string;
-  /** Whether the person may say "always" to a step that the rule speaks to. Default `true`; not with `deny`. */
+  /**
+   * Whether the person may say "always" to a step that the rule speaks to, and a grant of before answers it.
+   * Default `true`; not with `deny`.
+   */
   readonly allowAlways?: boolean | undefined;
   /** RFC 3339. From then on it is as if there were no such rule, whatever its effect. Default: never. */
   readonly expires?: string | undefined;

@@ -7,11 +7,14 @@ import { createInterface } from 'node:readline';
 import Database from 'libsql';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { allowanceKeyOf } from '../../../src/approval/allowance.ts';
 import { randomHex } from '../../../src/ids.ts';
-import { auditRoot } from '../../../src/store/audit.ts';
+import { type AuditEntry, auditRoot } from '../../../src/store/audit.ts';
 import type { StorePort } from '../../../src/store/port.ts';
 import { openSqlStore } from '../../../src/store/sql/open.ts';
-import { ann } from '../../support/harness.ts';
+import { verifyAudit } from '../../../src/store/verify-audit.ts';
+import { createMockRun } from '../../../src/testing/mock-run.ts';
+import { agentId, ann } from '../../support/harness.ts';
 import { someRun, someStep } from '../../support/step.ts';
 import { someFacts, someGrant } from '../some.ts';
 import { server } from './places.ts';
@@ -117,6 +120,31 @@ describe.each([
     const won = await together('approve', shared, Array(4).fill({ step, count: 5 }));
     expect((won as number[]).reduce((sum, one) => sum + one)).toBe(1);
     expect(await store.steps.get(step.id)).toMatchObject({ state: 'approved', revision: 2 });
+  });
+
+  test('of 52 calls at once in 4 processes of one agent, no more run than its allowance holds', async () => {
+    const shared = await make();
+    const mock = createMockRun({ otherwise: () => ({ result: 1, wallMs: 10_000 }) });
+    onTestFinished(() => mock.close());
+    const { url } = await mock.listen();
+    // Each run holds 10 s and is metered 10 s: 7 fit, and what is left over is too little for one more.
+    const each = { person: ann, agent: agentId, url, seconds: 79, calls: 13 };
+    const names = ['a', 'b', 'c', 'd'];
+    const said = await together(
+      'spend',
+      shared,
+      names.map((name) => ({ ...each, name })),
+    );
+    const ends = (said as string[][]).flat().sort();
+    expect(ends).toEqual([...Array(45).fill('allowance_exhausted'), ...Array(7).fill('completed')]);
+    expect(mock.jobs).toBe(7);
+    const store = await shared.open();
+    const key = allowanceKeyOf({ ...ann, agent: agentId }, 'month', Date.now());
+    expect(await store.allowance.get(key)).toMatchObject({ spent: 70, held: {} });
+    const { seq, hash } = (await store.audit.head(ann)) as AuditEntry;
+    const verdict = await verifyAudit(ann, await store.audit.list(ann), { head: { seq, hash } });
+    expect(verdict).toMatchObject({ ok: true, count: seq });
+    expect(await store.steps.open(ann)).toEqual([]);
   });
 });
 

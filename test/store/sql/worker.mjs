@@ -14,7 +14,7 @@ say('ready');
 await once(process.stdin, 'data');
 // Opened after the word, so that all of them make the tables at once.
 const { store, end } = await open();
-await { grants, audit, approve, write }[task]();
+await { grants, audit, approve, write, spend }[task]();
 await store.close();
 await end();
 process.exit();
@@ -72,4 +72,28 @@ async function write() {
     await store.steps.update({ ...step, state: 'approved', revision: 2 });
     say(id);
   }
+}
+
+// As an agent alone, as many calls as it was told, at once: says how each ended.
+async function spend() {
+  const { createNodeDirectory, createRunService, createSkillGateway, verifySkills } = await import(
+    '../../../dist/index.js'
+  );
+  const { readySkills } = await import('../../../dist/testing/index.js');
+  const skills = await verifySkills([readySkills.slugify]);
+  const { person, agent, url: baseUrl } = given;
+  const nodes = createNodeDirectory({ baseUrl, ownNodes: () => [] });
+  const gateway = createSkillGateway({
+    person,
+    agent: { id: agent, level: 'auto', alone: true },
+    allowance: { seconds: given.seconds, period: 'month' },
+    policy: () => ({ effect: 'allow' }),
+    skills,
+    run: createRunService({ baseUrl, token: () => 'token', nodes }),
+    store,
+  });
+  const call = (_, n) => ({ name: skills.menu.tools[0].name, arguments: { title: `${given.name} ${n}` } });
+  const outcomes = await gateway.callAll(Array.from({ length: given.calls }, call));
+  await gateway.close();
+  say(outcomes.map(({ status }) => status));
 }

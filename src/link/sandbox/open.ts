@@ -53,17 +53,17 @@ export async function openAdjustedSandbox(
       try {
         const build = builder(backend, node, base);
         const command = (job: Job): Command => adjust(build(job));
-        const alone: Ground = { node, base, image: false, nets: ['deny'], outside, command };
+        const alone: Ground = { backend, node, base, image: false, nets: ['deny'], outside, command };
         const { places, bytes } = warmOptions(options);
         // Side by side, and both done before anything is removed.
-        const network = whyNoNetwork(alone, backend);
-        const holds = await probe(alone, backend)
-          .then(() => places > 0 && holdsWarm(alone, backend))
+        const network = whyNoNetwork(alone);
+        const holds = await probe(alone)
+          .then(() => places > 0 && holdsWarm(alone))
           .finally(() => network);
         const withheld = await network;
         const ground: Ground = { ...alone, nets: withheld === undefined ? nets : ['deny'] };
         const pool = createWarmPool(ground, { places: holds ? places : 0, bytes });
-        return { ...sandbox(ground, backend, pool), ...(withheld !== undefined && { withheld }) };
+        return { ...sandbox(ground, pool), ...(withheld !== undefined && { withheld }) };
       } catch (fault) {
         faults.push(fault);
       }
@@ -78,8 +78,8 @@ export async function openAdjustedSandbox(
 }
 
 // A tool without network is held all the same, so this does not throw.
-async function whyNoNetwork(ground: Ground, backend: Backend): Promise<string | undefined> {
-  if (backend !== 'bwrap') {
+async function whyNoNetwork(ground: Ground): Promise<string | undefined> {
+  if (ground.backend !== 'bwrap') {
     return 'A tool with a network is held by bwrap alone, as it takes a filter of system calls.';
   }
   try {
@@ -120,7 +120,7 @@ function locate<Name extends string>(names: readonly Name[]): (name: Name) => st
   return (name) => paths.get(name) as string;
 }
 
-function sandbox(ground: Ground, backend: Backend, pool: WarmPool): Sandbox {
+function sandbox(ground: Ground, pool: WarmPool): Sandbox {
   const closing = new AbortController();
   const running = new Set<Promise<RunEnd>>();
   let imaging: Promise<void> | undefined;
@@ -131,8 +131,8 @@ function sandbox(ground: Ground, backend: Backend, pool: WarmPool): Sandbox {
   };
   pool.fill();
   return {
-    backend,
-    seccomp: backend === 'bwrap' ? 'on' : 'absent',
+    backend: ground.backend,
+    seccomp: ground.backend === 'bwrap' ? 'on' : 'absent',
     nets: ground.nets,
     async run(run: ToolRun) {
       if (closing.signal.aborted) throw new SkillRunError('closed', 'The sandbox is closed. Open another.');

@@ -46,6 +46,8 @@ export function createWarmPool(ground: Ground, options: WarmPoolOptions): WarmPo
   const leaving = new Set<Promise<void>>();
   /** The classes of the last runs, the latest last, and when that was. */
   const asked = new Map<string, { kind: WarmClass; at: number }>();
+  /** The classes one of which lacked a layer: each of their runs has a sandbox built for it. */
+  const barred = new Set<string>();
   let closed = false;
 
   // A folder that cannot be removed goes with the sandbox's own.
@@ -67,7 +69,9 @@ export function createWarmPool(ground: Ground, options: WarmPoolOptions): WarmPo
   const start = (kind: WarmClass): void => {
     const stop = new AbortController();
     // Not before whoever waits for a run has its end: starting a process stops ours for a while.
-    const starting = afterAnswer().then(() => startWarm(ground, kind, stop.signal));
+    const starting = afterAnswer()
+      .then(() => startWarm(ground, kind, stop.signal))
+      .catch(() => void barred.add(kind.key));
     const exchange = (): void => {
       remove(place);
       fill();
@@ -92,7 +96,8 @@ export function createWarmPool(ground: Ground, options: WarmPoolOptions): WarmPo
   const wanted = (): WarmClass[] => {
     const lately = [...asked.values()].filter(({ at }) => performance.now() - at < recallMs).reverse();
     const others = lately.map(({ kind }) => kind).filter(({ key }) => key !== defaultClass.key);
-    return shareOut([defaultClass, ...others], most, bytes);
+    const classes = [defaultClass, ...others].filter(({ key }) => !barred.has(key));
+    return shareOut(classes, most, bytes);
   };
 
   const fill = (): void => {

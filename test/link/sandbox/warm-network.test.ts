@@ -96,7 +96,8 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a sandbox of %
     const base = await createBaseFolder(process.arch as 'x64' | 'arm64', directory.path);
     const node = await inspectNode(process.execPath);
     const command: Ground['command'] = (job) => bwrapCommand(job, (name) => findProgram(name) ?? '');
-    const ground: Ground = { node, base, image: false, nets, outside: world.outside, command };
+    const outside = world.outside;
+    const ground: Ground = { backend: 'bwrap', node, base, image: false, nets, outside, command };
     const listening = () =>
       process.getActiveResourcesInfo().filter((name) => /Pipe.*Server/.test(name)).length;
     const before = listening();

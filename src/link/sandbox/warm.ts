@@ -4,15 +4,15 @@ import { type Ground, layOut, type Plot } from './ground.ts';
 import { layCode } from './job-folder.ts';
 import { type Launched, launch } from './launch.ts';
 import { leaks, requireLayers } from './probe-canary.ts';
-import { processTree } from './process-tree.ts';
+import { type ProcessSample, processTree } from './process-tree.ts';
 import type { ToolRun } from './types.ts';
 import { defaultClass, type WarmClass } from './warm-class.ts';
 
 /** A sandbox that was started ahead: Node waits inside for its one job, and there is no job's data in it. */
 export interface WarmSandbox {
   readonly launched: Launched;
-  /** Processor milliseconds of its start. */
-  readonly cpuMs: number;
+  /** What its start used: processor milliseconds, and bytes of memory at their peak. */
+  readonly used: Pick<ProcessSample, 'cpuMs' | 'memPeakBytes'>;
   /** The hosts that its tool asked for. */
   readonly targets: readonly Target[];
   /** Lays a run's code into it; whether it can still run that. Nothing of the tool's has run when it cannot. */
@@ -72,9 +72,13 @@ async function requireHeld(ground: Ground, { pid }: Launched, { egress }: Plot):
 
 function warmSandbox(launched: Launched, plot: Plot): WarmSandbox {
   const { folder, egress } = plot;
+  const tree = processTree(launched.pid);
   return {
     launched,
-    cpuMs: processTree(launched.pid).reduce((sum, one) => sum + one.cpuMs, 0),
+    used: {
+      cpuMs: tree.reduce((sum, one) => sum + one.cpuMs, 0),
+      memPeakBytes: tree.reduce((sum, one) => sum + one.memPeakBytes, 0),
+    },
     targets: egress?.targets ?? [],
     prepare(run) {
       launched.hold(true);

@@ -15,7 +15,7 @@ import { isArchitecture } from './seccomp.ts';
 import { layStartImage } from './start-image.ts';
 import type { Backend, RunEnd, Sandbox, ToolRun } from './types.ts';
 import { makeMountPoints, utilLinuxCommand, utilLinuxPrograms } from './util-linux.ts';
-import { createWarmPool, type WarmPool } from './warm-pool.ts';
+import { createWarmPool, type WarmPool, type WarmPoolTimes } from './warm-pool.ts';
 
 /**
  * Opens a sandbox on this machine, after a probe has shown that it holds. There is no weaker mode.
@@ -26,11 +26,12 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   return openAdjustedSandbox(options, (command) => command);
 }
 
-/** The same, with a hand on each command line and an internet of one's own: for tests. */
+/** The same, with a hand on each command line, an internet and times of one's own: for tests. */
 export async function openAdjustedSandbox(
   options: SandboxOptions,
   adjust: (command: Command) => Command,
   outside: Outside = internet,
+  times: WarmPoolTimes = {},
 ): Promise<Sandbox> {
   requireSandboxOptions(options);
   if (process.platform !== 'linux') {
@@ -62,7 +63,7 @@ export async function openAdjustedSandbox(
           .finally(() => network);
         const withheld = await network;
         const ground: Ground = { ...alone, nets: withheld === undefined ? nets : ['deny'] };
-        const pool = createWarmPool(ground, { places: holds ? places : 0, bytes });
+        const pool = createWarmPool(ground, { ...times, places: holds ? places : 0, bytes });
         return { ...sandbox(ground, pool), ...(withheld !== undefined && { withheld }) };
       } catch (fault) {
         faults.push(fault);
@@ -142,7 +143,7 @@ function sandbox(ground: Ground, pool: WarmPool): Sandbox {
       return end.finally(() => {
         running.delete(end);
         // Not sooner: a tool that runs has the processor before one that may come.
-        pool.fill();
+        pool.refill();
         imaging ??= makeImage().catch(() => undefined);
       });
     },

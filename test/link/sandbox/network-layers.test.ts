@@ -15,7 +15,7 @@ import { defaultLimits } from '../../../src/skill/caps.ts';
 import { type Canaries, setOutCanaries } from '../../attack/canaries.ts';
 import { hostileRun, networkPrograms } from '../../attack/hostile.ts';
 import { layWayOut, type WayOut } from '../../attack/way-out.ts';
-import { backends, eventually, makeDirectory, processesWith, toolRun } from './help.ts';
+import { atOnce, backends, eventually, makeDirectory, processesWith, toolRun } from './help.ts';
 import { layers, networkLayers } from './layers.ts';
 
 // The rules of the proxy, each of which a test can take away.
@@ -174,11 +174,8 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))(
           starts += 1;
           return adjust(command);
         };
-        ahead = await openAdjustedSandbox(
-          { backend, directory: directory.path, warm: 2 },
-          change,
-          wayOut.outside,
-        );
+        const options = { backend, directory: directory.path, warm: 2 };
+        ahead = await openAdjustedSandbox(options, change, wayOut.outside, atOnce);
       });
       afterAll(() => ahead?.close());
 

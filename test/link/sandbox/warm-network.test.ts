@@ -15,7 +15,7 @@ import { startWarm } from '../../../src/link/sandbox/warm.ts';
 import { warmClass } from '../../../src/link/sandbox/warm-class.ts';
 import { defaultLimits, type Net, nets } from '../../../src/skill/caps.ts';
 import { buildWorld, somewhere, type World } from '../egress/world.ts';
-import { backends, makeDirectory, toolRun } from './help.ts';
+import { atOnce, backends, makeDirectory, toolRun } from './help.ts';
 
 const asks = (name: string): string => `
 const warm = process.execArgv.includes('--require=/rt/warm.cjs');
@@ -34,7 +34,7 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a sandbox of %
       world.names.set(name, [[somewhere]]);
     }
     const options = { backend: 'bwrap', directory: directory.path, warm: 3 } as const;
-    sandbox = await openAdjustedSandbox(options, (command) => command, world.outside);
+    sandbox = await openAdjustedSandbox(options, (command) => command, world.outside, atOnce);
   });
   afterAll(async () => {
     await sandbox.close();

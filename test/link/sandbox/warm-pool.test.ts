@@ -62,7 +62,7 @@ describe('a pool', () => {
   });
 
   it('exchanges one that is old', async () => {
-    const pool = createWarmPool(ground, { places: 1, bytes, maxAgeMs: 150 });
+    const pool = createWarmPool(ground, { places: 1, bytes, ageMs: [150, 150] });
     pool.fill();
     expect(await eventually(() => keepers().length === 1)).toBe(true);
     const [old = 0] = keepers();

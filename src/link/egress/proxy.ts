@@ -63,10 +63,11 @@ export async function openEgress(
     });
   };
 
-  const serve = async (client: Socket, authority: string): Promise<void> => {
+  const serve = async (client: Socket, authority: string, version: string): Promise<void> => {
     if (targets.length >= maxTargets || total > maxBytes) return refuse(client, '429 Too Many Requests');
     const target = newTarget(authority);
     targets.push(target);
+    if (version !== '1.1') return refuse(client, '505 HTTP Version Not Supported');
     const destination = readDestination(authority, armed);
     if (destination === undefined) return refuse(client, '403 Forbidden');
     const { name, port, read } = destination;
@@ -108,7 +109,7 @@ export async function openEgress(
   server.on('request', (_request, response) => response.writeHead(405, { connection: 'close' }).end());
   server.on('connect', (request, client: Socket, head) => {
     if (head.length > 0) client.unshift(head);
-    serve(client, request.url ?? '').catch(() => client.destroy());
+    serve(client, request.url ?? '', request.httpVersion).catch(() => client.destroy());
   });
   const file = await listenOnFile(server, folder, ids);
   return {

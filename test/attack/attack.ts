@@ -10,7 +10,7 @@ import type { Command } from '../../src/link/sandbox/command.ts';
 import { openAdjustedSandbox } from '../../src/link/sandbox/open.ts';
 import type { Backend, RunEnd, Sandbox } from '../../src/link/sandbox/types.ts';
 import type { Net } from '../../src/skill/caps.ts';
-import { makeDirectory, processesWith, toolRun } from '../link/sandbox/help.ts';
+import { atOnce, makeDirectory, processesWith, toolRun } from '../link/sandbox/help.ts';
 import { type Canaries, setOutCanaries } from './canaries.ts';
 import { expected, type Hostile, hostileRun, refusedBySystem, verdict } from './hostile.ts';
 import { layWayOut, type WayOut } from './way-out.ts';
@@ -56,7 +56,7 @@ export function attack(world: World, programs: readonly Hostile[]): void {
       // After the probe, which would refuse a sandbox that lacks them.
       let adjust = (command: Command): Command => command;
       const options = { backend, node, directory: directory.path, warm };
-      sandbox = await openAdjustedSandbox(options, (command) => adjust(command), wayOut.outside);
+      sandbox = await openAdjustedSandbox(options, (command) => adjust(command), wayOut.outside, atOnce);
       if (!all) adjust = withoutNodeLayers;
       before = files();
     });

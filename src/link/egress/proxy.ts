@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Net } from '../../skill/caps.ts';
 import { checkedAddresses, readDestination } from './check.ts';
 import { dialFirst } from './dial.ts';
@@ -14,6 +14,8 @@ export interface Egress {
   readonly path: string;
   /** What the tool asked for, in its order; goes on changing until the proxy is closed. */
   readonly targets: readonly Target[];
+  /** Whether it drops a connection, as it must until it is armed. */
+  isShut(): Promise<boolean>;
   /** Lets the sandbox's one job out, to what its net allows. */
   arm(net: Net): void;
   /** Ends every connection. */
@@ -61,10 +63,11 @@ export async function openEgress(
     });
   };
 
-  const serve = async (client: Socket, authority: string): Promise<void> => {
+  const serve = async (client: Socket, authority: string, version: string): Promise<void> => {
     if (targets.length >= maxTargets || total > maxBytes) return refuse(client, '429 Too Many Requests');
     const target = newTarget(authority);
     targets.push(target);
+    if (version !== '1.1') return refuse(client, '505 HTTP Version Not Supported');
     const destination = readDestination(authority, armed);
     if (destination === undefined) return refuse(client, '403 Forbidden');
     const { name, port, read } = destination;
@@ -106,12 +109,13 @@ export async function openEgress(
   server.on('request', (_request, response) => response.writeHead(405, { connection: 'close' }).end());
   server.on('connect', (request, client: Socket, head) => {
     if (head.length > 0) client.unshift(head);
-    serve(client, request.url ?? '').catch(() => client.destroy());
+    serve(client, request.url ?? '', request.httpVersion).catch(() => client.destroy());
   });
   const file = await listenOnFile(server, folder, ids);
   return {
     path: file.path,
     targets,
+    isShut: () => dropsAt(file.address),
     arm(net) {
       armed = net;
     },
@@ -121,6 +125,21 @@ export async function openEgress(
       await closed;
     },
   };
+}
+
+// One that it kept would have 405 for an answer, and nobody's target is on the record for that.
+function dropsAt(address: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(address);
+    let kept = false;
+    const isKept = (): void => {
+      kept = true;
+      socket.destroy();
+    };
+    socket.setTimeout(headMs, isKept).once('data', isKept);
+    socket.on('error', () => undefined).once('close', () => resolve(!kept));
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  });
 }
 
 function refuse(client: Socket, status: string): void {

@@ -8,10 +8,11 @@ import type { Command, Job } from './command.ts';
 import { sandboxIds } from './host.ts';
 import { type JobFolder, makeJobFolder } from './job-folder.ts';
 import type { NodeBinary } from './node-binary.ts';
-import type { ToolRun } from './types.ts';
+import type { Backend, ToolRun } from './types.ts';
 
 /** What the runs of one sandbox share. */
 export interface Ground {
+  readonly backend: Backend;
   readonly node: NodeBinary;
   readonly base: BaseFolder;
   /** Whether tools start from the image in the base folder: once it is there, and a tool from it had all layers. */

@@ -31,15 +31,23 @@ function secure(socket, options) {
   return tls.connect({ ...options, socket, path: undefined, servername: options.servername || options.host });
 }
 
-http.Agent.prototype.createConnection = function createConnection({ host, port }, done) {
-  tunnel(host, port, done);
-};
-https.Agent.prototype.createConnection = function createConnection(options, done) {
+// Node lets a connection be made without a callback, and answers it at once. Here it is there only when the proxy
+// says so; without a callback one would be left open that nobody holds, and keep the tool from its end.
+const called = (connects) =>
+  function createConnection(options, done) {
+    if (typeof done !== 'function') {
+      const message = 'createConnection has to be called with a callback in the sandbox.';
+      throw Object.assign(new TypeError(message), { code: 'ERR_INVALID_ARG_TYPE' });
+    }
+    connects(options, done);
+  };
+http.Agent.prototype.createConnection = called(({ host, port }, done) => tunnel(host, port, done));
+https.Agent.prototype.createConnection = called((options, done) => {
   tunnel(options.host, options.port, (error, socket) => {
     if (error) done(error);
     else done(null, secure(socket, options));
   });
-};
+});
 
 function connectUndici({ hostname, protocol, port, servername }, done) {
   const isSecure = protocol === 'https:';

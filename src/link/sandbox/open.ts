@@ -15,7 +15,7 @@ import { isArchitecture } from './seccomp.ts';
 import { layStartImage } from './start-image.ts';
 import type { Backend, RunEnd, Sandbox, ToolRun } from './types.ts';
 import { makeMountPoints, utilLinuxCommand, utilLinuxPrograms } from './util-linux.ts';
-import { createWarmPool, type WarmPool } from './warm-pool.ts';
+import { createWarmPool, type WarmPool, type WarmPoolTimes } from './warm-pool.ts';
 
 /**
  * Opens a sandbox on this machine, after a probe has shown that it holds. There is no weaker mode.
@@ -26,11 +26,12 @@ export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox
   return openAdjustedSandbox(options, (command) => command);
 }
 
-/** The same, with a hand on each command line and an internet of one's own: for tests. */
+/** The same, with a hand on each command line, an internet and times of one's own: for tests. */
 export async function openAdjustedSandbox(
   options: SandboxOptions,
   adjust: (command: Command) => Command,
   outside: Outside = internet,
+  times: WarmPoolTimes = {},
 ): Promise<Sandbox> {
   requireSandboxOptions(options);
   if (process.platform !== 'linux') {
@@ -53,17 +54,17 @@ export async function openAdjustedSandbox(
       try {
         const build = builder(backend, node, base);
         const command = (job: Job): Command => adjust(build(job));
-        const alone: Ground = { node, base, image: false, nets: ['deny'], outside, command };
+        const alone: Ground = { backend, node, base, image: false, nets: ['deny'], outside, command };
         const { places, bytes } = warmOptions(options);
         // Side by side, and both done before anything is removed.
-        const network = whyNoNetwork(alone, backend);
-        const holds = await probe(alone, backend)
-          .then(() => places > 0 && holdsWarm(alone, backend))
+        const network = whyNoNetwork(alone);
+        const holds = await probe(alone)
+          .then(() => places > 0 && holdsWarm(alone))
           .finally(() => network);
         const withheld = await network;
         const ground: Ground = { ...alone, nets: withheld === undefined ? nets : ['deny'] };
-        const pool = createWarmPool(ground, { places: holds ? places : 0, bytes });
-        return { ...sandbox(ground, backend, pool), ...(withheld !== undefined && { withheld }) };
+        const pool = createWarmPool(ground, { ...times, places: holds ? places : 0, bytes });
+        return { ...sandbox(ground, pool), ...(withheld !== undefined && { withheld }) };
       } catch (fault) {
         faults.push(fault);
       }
@@ -78,8 +79,8 @@ export async function openAdjustedSandbox(
 }
 
 // A tool without network is held all the same, so this does not throw.
-async function whyNoNetwork(ground: Ground, backend: Backend): Promise<string | undefined> {
-  if (backend !== 'bwrap') {
+async function whyNoNetwork(ground: Ground): Promise<string | undefined> {
+  if (ground.backend !== 'bwrap') {
     return 'A tool with a network is held by bwrap alone, as it takes a filter of system calls.';
   }
   try {
@@ -120,7 +121,7 @@ function locate<Name extends string>(names: readonly Name[]): (name: Name) => st
   return (name) => paths.get(name) as string;
 }
 
-function sandbox(ground: Ground, backend: Backend, pool: WarmPool): Sandbox {
+function sandbox(ground: Ground, pool: WarmPool): Sandbox {
   const closing = new AbortController();
   const running = new Set<Promise<RunEnd>>();
   let imaging: Promise<void> | undefined;
@@ -131,8 +132,8 @@ function sandbox(ground: Ground, backend: Backend, pool: WarmPool): Sandbox {
   };
   pool.fill();
   return {
-    backend,
-    seccomp: backend === 'bwrap' ? 'on' : 'absent',
+    backend: ground.backend,
+    seccomp: ground.backend === 'bwrap' ? 'on' : 'absent',
     nets: ground.nets,
     async run(run: ToolRun) {
       if (closing.signal.aborted) throw new SkillRunError('closed', 'The sandbox is closed. Open another.');
@@ -142,7 +143,7 @@ function sandbox(ground: Ground, backend: Backend, pool: WarmPool): Sandbox {
       return end.finally(() => {
         running.delete(end);
         // Not sooner: a tool that runs has the processor before one that may come.
-        pool.fill();
+        pool.refill();
         imaging ??= makeImage().catch(() => undefined);
       });
     },

@@ -18,7 +18,6 @@ import {
 } from './probe-canary.ts';
 import { runTool } from './run.ts';
 import { makeFile } from './tree.ts';
-import type { Backend } from './types.ts';
 import { startWarm } from './warm.ts';
 import type { WarmPool } from './warm-pool.ts';
 
@@ -51,7 +50,7 @@ process.stdin.on('data', (data) => { text += data; }).on('end', () =>
  *
  * @throws `link_unavailable` with the reason and what mends it
  */
-export async function probe(ground: Ground, backend: Backend): Promise<void> {
+export async function probe(ground: Ground): Promise<void> {
   const secret = join(ground.base.path, `secret-${randomHex(8)}`);
   makeFile(secret, randomBytes(16));
   const listener = createServer((socket) => socket.destroy()).unref();
@@ -69,7 +68,7 @@ export async function probe(ground: Ground, backend: Backend): Promise<void> {
       (said, keeper) => {
         const breaches = ['read', 'written', 'seen', 'reached'].filter((name) => said[name] !== false);
         if (breaches.length > 0) throw leaks(`a canary inside got out of it (${breaches.join(', ')})`);
-        requireLayers(keeper, backend);
+        requireLayers(keeper, ground.backend);
       },
     );
   } finally {
@@ -107,16 +106,15 @@ export async function answersWithAllLayers(ground: Ground): Promise<void> {
 }
 
 /**
- * Looks at a sandbox that is started ahead as {@link probe} does at others; `false` where there is none that
- * answers, so that each is built when there is a job.
+ * Lets a tool answer in a sandbox that was started ahead, as {@link answersWithAllLayers} does in another; `false`
+ * where there is none that answers, so that each is built when there is a job.
  *
  * @throws `link_unavailable` where it lacks a layer
  */
-export async function holdsWarm(ground: Ground, backend: Backend): Promise<boolean> {
+export async function holdsWarm(ground: Ground): Promise<boolean> {
   const warm = await startWarm(ground);
   if (warm === undefined) return false;
   try {
-    requireLayers(warm.launched.pid, backend);
     return await repeats(ground, { take: async () => warm, release: () => undefined });
   } finally {
     await warm.discard();

@@ -8,6 +8,7 @@ import { watchMemory } from './memory-watch.ts';
 import { maxStderrBytes, readStderr } from './output.ts';
 import type { RunEnd, ToolRun } from './types.ts';
 import { type Cause, judge, maxStderrFlood } from './verdict.ts';
+import type { WarmSandbox } from './warm.ts';
 import type { WarmPool } from './warm-pool.ts';
 
 /**
@@ -32,7 +33,7 @@ export async function runTool(
       if (ready) {
         const started = performance.now();
         warm.begin(run);
-        return await follow(warm.launched, run, warm.targets, started, warm.cpuMs);
+        return await follow(warm.launched, run, warm.targets, started, warm.used);
       }
     } finally {
       pool?.release(warm);
@@ -46,13 +47,14 @@ export async function runTool(
   });
 }
 
-// `cpuBefore` is what the sandbox had used before the run; the kernel's limit counts it, the run's usage does not.
+// `before` is what the sandbox had used before the run. Its processor time is none of the run's, though the kernel's
+// limit counts it; its memory is, and a run that is over before anybody looked had no less.
 async function follow(
   launched: Launched,
   run: ToolRun,
   targets: readonly Target[],
   started: number,
-  cpuBefore = 0,
+  before: WarmSandbox['used'] = { cpuMs: 0, memPeakBytes: 0 },
 ): Promise<RunEnd> {
   const { limits } = run;
   let cause: Cause | undefined;
@@ -77,8 +79,11 @@ async function follow(
     launched.stdin.end(JSON.stringify(run.input));
     const exit = await launched.exit;
     const seen = watch.seen();
-    const cpuMs = seen.cpuMs === null ? null : Math.max(0, seen.cpuMs - cpuBefore);
-    const usage = { wallMs: Math.round(performance.now() - started), cpuMs, memPeakBytes: seen.memPeakBytes };
+    const usage = {
+      wallMs: Math.round(performance.now() - started),
+      cpuMs: seen.cpuMs === null ? null : Math.max(0, seen.cpuMs - before.cpuMs),
+      memPeakBytes: seen.memPeakBytes === null ? null : Math.max(seen.memPeakBytes, before.memPeakBytes),
+    };
     return {
       ...judge(cause, exit, stdout(), seen, limits),
       stderr: readStderr(stderr()),

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { setImmediate as afterAnswer } from 'node:timers/promises';
 import type { Ground } from './ground.ts';
 import type { ToolRun } from './types.ts';
@@ -15,18 +16,34 @@ export interface WarmPool {
   release(warm: WarmSandbox): void;
   /** Starts what is missing, and discards what is no longer wanted. */
   fill(): void;
+  /** The same a while after a run, so that the age of what is started does not tell when that was. */
+  refill(): void;
   /** Discards what waits, starts no more, and waits until nothing is left of any. */
   close(): Promise<void>;
 }
 
+/**
+ * When a pool starts its sandboxes. A tool can read from its process how old its sandbox is, and so when it was
+ * started: were that after each run at once, and the exchange at one age, it would know to the millisecond when jobs
+ * before it ended. All that is left to it is that within `restMs` of the start one may have, or an older sandbox
+ * was exchanged; and, from whether its sandbox was started ahead at all, that a job of its class was in the last
+ * five minutes. A run for which none waits yet has one built for it, in about the time that it would have waited.
+ */
+export interface WarmPoolTimes {
+  /** The least and the most milliseconds after which one is exchanged, drawn for each. Default 20 000, 60 000. */
+  readonly ageMs?: readonly [least: number, most: number];
+  /** Most milliseconds after a run before what is missing is started, drawn each time; 0: at once. Default 1000. */
+  readonly restMs?: number;
+  /** Draws a whole number, both ends included. Default: from the system's source of randomness. */
+  readonly draw?: (least: number, most: number) => number;
+}
+
 /** How much a pool holds, and for how long. */
-export interface WarmPoolOptions {
+export interface WarmPoolOptions extends WarmPoolTimes {
   /** Most sandboxes that wait at once; 0 is a pool that never gives one. */
   readonly places: number;
   /** Most memory of all that wait, in bytes, each counted with all that its runs may have. */
   readonly bytes: number;
-  /** Milliseconds after which one is exchanged. Default 60 000. */
-  readonly maxAgeMs?: number;
   /** Milliseconds after its last run for which a class is wanted; the default one always is. Default 300 000. */
   readonly recallMs?: number;
 }
@@ -41,11 +58,19 @@ interface Place {
 
 /** Makes an empty pool. */
 export function createWarmPool(ground: Ground, options: WarmPoolOptions): WarmPool {
-  const { places: most, bytes, maxAgeMs = 60_000, recallMs = 300_000 } = options;
+  const { places: most, bytes, recallMs = 300_000 } = options;
+  const {
+    ageMs = [20_000, 60_000],
+    restMs = 1000,
+    draw = (least, upTo) => randomInt(least, upTo + 1),
+  } = options;
   const places = new Set<Place>();
   const leaving = new Set<Promise<void>>();
   /** The classes of the last runs, the latest last, and when that was. */
   const asked = new Map<string, { kind: WarmClass; at: number }>();
+  /** The classes one of which lacked a layer: each of their runs has a sandbox built for it. */
+  const barred = new Set<string>();
+  let resting: NodeJS.Timeout | undefined;
   let closed = false;
 
   // A folder that cannot be removed goes with the sandbox's own.
@@ -67,12 +92,14 @@ export function createWarmPool(ground: Ground, options: WarmPoolOptions): WarmPo
   const start = (kind: WarmClass): void => {
     const stop = new AbortController();
     // Not before whoever waits for a run has its end: starting a process stops ours for a while.
-    const starting = afterAnswer().then(() => startWarm(ground, kind, stop.signal));
+    const starting = afterAnswer()
+      .then(() => startWarm(ground, kind, stop.signal))
+      .catch(() => void barred.add(kind.key));
     const exchange = (): void => {
       remove(place);
       fill();
     };
-    const place: Place = { kind, starting, stop, timer: setTimeout(exchange, maxAgeMs).unref() };
+    const place: Place = { kind, starting, stop, timer: setTimeout(exchange, draw(...ageMs)).unref() };
     places.add(place);
     // One that did not come up, or died, is not what the next job should find; the job after it fills the place.
     void starting.then(async (warm) => {
@@ -92,7 +119,8 @@ export function createWarmPool(ground: Ground, options: WarmPoolOptions): WarmPo
   const wanted = (): WarmClass[] => {
     const lately = [...asked.values()].filter(({ at }) => performance.now() - at < recallMs).reverse();
     const others = lately.map(({ kind }) => kind).filter(({ key }) => key !== defaultClass.key);
-    return shareOut([defaultClass, ...others], most, bytes);
+    const classes = [defaultClass, ...others].filter(({ key }) => !barred.has(key));
+    return shareOut(classes, most, bytes);
   };
 
   const fill = (): void => {
@@ -108,6 +136,16 @@ export function createWarmPool(ground: Ground, options: WarmPoolOptions): WarmPo
 
   return {
     fill,
+    refill() {
+      if (restMs === 0) return fill();
+      resting ??= setTimeout(
+        () => {
+          resting = undefined;
+          fill();
+        },
+        draw(0, restMs),
+      ).unref();
+    },
     release: (warm) => leave(afterAnswer().then(warm.discard)),
     async take(run) {
       if (closed || run.signal?.aborted) return undefined;
@@ -127,6 +165,7 @@ export function createWarmPool(ground: Ground, options: WarmPoolOptions): WarmPo
     },
     async close() {
       closed = true;
+      clearTimeout(resting);
       for (const place of [...places]) remove(place);
       await Promise.all(leaving);
     },

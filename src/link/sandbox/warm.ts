@@ -3,15 +3,16 @@ import { warmCommand } from './command.ts';
 import { type Ground, layOut, type Plot } from './ground.ts';
 import { layCode } from './job-folder.ts';
 import { type Launched, launch } from './launch.ts';
-import { processTree } from './process-tree.ts';
+import { leaks, requireLayers } from './probe-canary.ts';
+import { type ProcessSample, processTree } from './process-tree.ts';
 import type { ToolRun } from './types.ts';
 import { defaultClass, type WarmClass } from './warm-class.ts';
 
 /** A sandbox that was started ahead: Node waits inside for its one job, and there is no job's data in it. */
 export interface WarmSandbox {
   readonly launched: Launched;
-  /** Processor milliseconds of its start. */
-  readonly cpuMs: number;
+  /** What its start used: processor milliseconds, and bytes of memory at their peak. */
+  readonly used: Pick<ProcessSample, 'cpuMs' | 'memPeakBytes'>;
   /** The hosts that its tool asked for. */
   readonly targets: readonly Target[];
   /** Lays a run's code into it; whether it can still run that. Nothing of the tool's has run when it cannot. */
@@ -26,10 +27,12 @@ export interface WarmSandbox {
 const patienceMs = 5000;
 
 /**
- * Starts a sandbox ahead. While it waits it does not keep the host's process alive.
+ * Starts a sandbox ahead, and looks at it from outside before anything is trusted to it. While it waits it does not
+ * keep the host's process alive.
  *
  * @param signal gives the start up
  * @returns `undefined` where it did not come up, and nothing is left of it
+ * @throws `link_unavailable` where it came up and lacks a layer; nothing is left of it then either
  */
 export async function startWarm(
   ground: Ground,
@@ -38,26 +41,44 @@ export async function startWarm(
 ): Promise<WarmSandbox | undefined> {
   let plot: Plot | undefined;
   let launched: Launched | undefined;
+  // What cannot be removed goes with the sandbox's own folder.
+  const giveUp = (): Promise<void> => remove(launched, plot).catch(() => undefined);
   try {
     plot = await layOut(ground, { files: [], ...kind }, warmCommand(ground, kind));
     launched = await launch(plot.command);
-    if (await saysReady(launched, signal)) {
-      launched.hold(false);
-      return warmSandbox(launched, plot);
-    }
+    if (!(await saysReady(launched, signal))) throw new Error('It did not come up.');
   } catch {
     // A job then has a sandbox built for it, and that says what is wrong with the machine.
+    await giveUp();
+    return undefined;
   }
-  // What cannot be removed goes with the sandbox's own folder.
-  await remove(launched, plot).catch(() => undefined);
-  return undefined;
+  try {
+    await requireHeld(ground, launched, plot);
+  } catch (error) {
+    await giveUp();
+    throw error;
+  }
+  launched.hold(false);
+  return warmSandbox(launched, plot);
+}
+
+// Each of them, as it takes less than a millisecond: that one of another class holds says nothing of this one.
+async function requireHeld(ground: Ground, { pid }: Launched, { egress }: Plot): Promise<void> {
+  requireLayers(pid, ground.backend);
+  if (egress !== undefined && !(await egress.isShut())) {
+    throw leaks('the way out of one that waits for its job is open');
+  }
 }
 
 function warmSandbox(launched: Launched, plot: Plot): WarmSandbox {
   const { folder, egress } = plot;
+  const tree = processTree(launched.pid);
   return {
     launched,
-    cpuMs: processTree(launched.pid).reduce((sum, one) => sum + one.cpuMs, 0),
+    used: {
+      cpuMs: tree.reduce((sum, one) => sum + one.cpuMs, 0),
+      memPeakBytes: tree.reduce((sum, one) => sum + one.memPeakBytes, 0),
+    },
     targets: egress?.targets ?? [],
     prepare(run) {
       launched.hold(true);

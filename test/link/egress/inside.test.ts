@@ -111,6 +111,17 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a tool with a 
     expect(await runs(expression)).toBe('<title> Hello </title>');
   });
 
+  it.each(['http', 'https'])(
+    'is told that an agent of %s takes a callback, and not kept from its end',
+    async (name) => {
+      const code = `let said; try { new (require('${name}').Agent)().createConnection({ host: 'site.example.com', port: 80 }) }
+      catch ({ code }) { said = code } process.stdout.write(JSON.stringify(said))`;
+      const end = await sandbox.run(toolRun(code, { net: 'public' }));
+      expect(end).toMatchObject({ kind: 'exited', value: 'ERR_INVALID_ARG_TYPE', targets: [] });
+      expect(end.usage.wallMs).toBeLessThan(4000);
+    },
+  );
+
   it('keeps to OpenVibe when that is its net, and nobody is asked about another', async () => {
     const net = 'openvibe-only';
     expect(await runs(`fetch('https://api.openvibe.run/').then(({ status }) => status)`, { net })).toBe(200);

@@ -149,6 +149,13 @@ describe('what the proxy refuses before anybody is asked', () => {
     expect(await say(bytes)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     expect([...world.lookups, ...world.dialled, ...egress.targets]).toEqual([]);
   });
+
+  it.each([' HTTP/0.9', ' HTTP/1.0', ' HTTP/2.0', ''])('a CONNECT that ends with %j', async (version) => {
+    const said = await say(`CONNECT site.example.com:80${version}\r\nHost: a\r\n\r\n`);
+    expect(said).toMatch(/^HTTP\/1\.1 (400|505) /);
+    expect([...world.lookups, ...world.dialled]).toEqual([]);
+    expect(egress.targets.filter(({ allowed }) => allowed)).toEqual([]);
+  });
 });
 
 describe('what the proxy refuses of an answer', () => {

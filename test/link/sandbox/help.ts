@@ -4,6 +4,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Backend, ToolRun } from '../../../src/link/sandbox/types.ts';
+import type { WarmPoolTimes } from '../../../src/link/sandbox/warm-pool.ts';
 import { defaultLimits } from '../../../src/skill/caps.ts';
 
 /** The backends this machine has: util-linux always, bwrap where it is installed. */
@@ -17,6 +18,9 @@ function hasBwrap(): boolean {
     return false;
   }
 }
+
+/** Times of a pool that starts the next one right after a run, so that a test need not wait for it. */
+export const atOnce: WarmPoolTimes = { restMs: 0 };
 
 /** A run of one file of code, named `main.js` unless said otherwise. */
 export function toolRun(code: string, more: Partial<ToolRun> = {}): ToolRun {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { createSkillGateway } from '../../../src/gateway/gateway.ts';
+import { internet } from '../../../src/link/egress/outside.ts';
 import type { Link } from '../../../src/link/link.ts';
 import { createLink } from '../../../src/link/link.ts';
 import type { Command } from '../../../src/link/sandbox/command.ts';
@@ -13,7 +14,7 @@ import { sha256, utf8 } from '../../../src/skill/sha256.ts';
 import { approve } from '../../support/harness.ts';
 import { makeSkill } from '../../support/skills.ts';
 import { ann, gate, jobRequest } from '../helpers.ts';
-import { backends, eventually, makeDirectory } from './help.ts';
+import { atOnce, backends, eventually, makeDirectory } from './help.ts';
 
 /** Milliseconds from the order to the moment when nothing is left: no process and no file. */
 const bound = 250;
@@ -72,7 +73,7 @@ describe.each(worlds)(
     async function open(maxJobs: number): Promise<Link> {
       const made = createLink({ owner: ann.subject, skills: 'on', maxJobs, clock }, async () => {
         const options = { backend, directory: directory.path, warm };
-        const sandbox = await openAdjustedSandbox(options, (command) => adjust(command));
+        const sandbox = await openAdjustedSandbox(options, (command) => adjust(command), internet, atOnce);
         return {
           ...sandbox,
           run(run) {

@@ -5,19 +5,21 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import type * as AllowList from '../../../src/link/egress/allow-list.ts';
 import type * as Check from '../../../src/link/egress/check.ts';
 import type * as HostName from '../../../src/link/egress/host-name.ts';
+import type * as WayOutProxy from '../../../src/link/egress/proxy.ts';
 import type * as PublicAddress from '../../../src/link/egress/public-address.ts';
 import type { Command } from '../../../src/link/sandbox/command.ts';
 import { openAdjustedSandbox } from '../../../src/link/sandbox/open.ts';
 import { type Architecture, seccompProgram } from '../../../src/link/sandbox/seccomp.ts';
 import type { Sandbox } from '../../../src/link/sandbox/types.ts';
+import { defaultLimits } from '../../../src/skill/caps.ts';
 import { type Canaries, setOutCanaries } from '../../attack/canaries.ts';
 import { hostileRun, networkPrograms } from '../../attack/hostile.ts';
 import { layWayOut, type WayOut } from '../../attack/way-out.ts';
-import { backends, makeDirectory, processesWith, toolRun } from './help.ts';
-import { networkLayers } from './layers.ts';
+import { atOnce, backends, eventually, makeDirectory, processesWith, toolRun } from './help.ts';
+import { layers, networkLayers } from './layers.ts';
 
 // The rules of the proxy, each of which a test can take away.
-const rules = vi.hoisted(() => ({ names: true, list: true, addresses: true, words: true }));
+const rules = vi.hoisted(() => ({ names: true, list: true, addresses: true, words: true, shut: true }));
 vi.mock('../../../src/link/egress/host-name.ts', async (original) => {
   const { readHostName } = await original<typeof HostName>();
   return { readHostName: (text: string) => (rules.names ? readHostName(text) : text) };
@@ -42,7 +44,23 @@ vi.mock('../../../src/link/egress/check.ts', async (original) => {
   return { ...real, readDestination };
 });
 
+vi.mock('../../../src/link/egress/proxy.ts', async (original) => {
+  const real = await original<typeof WayOutProxy>();
+  const openEgress: typeof real.openEgress = async (...args) => {
+    const egress = await real.openEgress(...args);
+    if (!rules.shut) egress.arm('public');
+    return egress;
+  };
+  return { ...real, openEgress };
+});
+
 const on = (command: Command): Command => command;
+// What a look from outside finds, at a sandbox that nothing runs in yet.
+const seenOutside = layers.bwrap.filter(({ noticed }) =>
+  /namespace|limit on|processor|open files|written files|core files|seccomp|capabilities/.test(
+    String(noticed),
+  ),
+);
 
 // The other backend gives a tool no network.
 describe.each(backends.filter((backend) => backend === 'bwrap'))(
@@ -64,7 +82,7 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))(
     });
     afterEach(() => {
       adjust = on;
-      Object.assign(rules, { names: true, list: true, addresses: true, words: true });
+      Object.assign(rules, { names: true, list: true, addresses: true, words: true, shut: true });
     });
     afterAll(async () => {
       await sandbox?.close();
@@ -142,6 +160,48 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))(
       it.each(lost)('%s gets out', async (id) => {
         adjust = off;
         expect(await harmOf([id])).not.toEqual([]);
+      });
+    });
+
+    describe('started ahead', () => {
+      let ahead: Sandbox;
+      let classes = 0;
+      let starts = 0;
+      beforeAll(async () => {
+        const change = (command: Command): Command => {
+          if (!command.args.includes('--require=/rt/warm.cjs') || !command.args.includes('/egress'))
+            return command;
+          starts += 1;
+          return adjust(command);
+        };
+        const options = { backend, directory: directory.path, warm: 2 };
+        ahead = await openAdjustedSandbox(options, change, wayOut.outside, atOnce);
+      });
+      afterAll(() => ahead?.close());
+
+      /** Whether the second run of a class that is new has a sandbox that was started ahead, when one was. */
+      async function isUsed(): Promise<unknown> {
+        classes += 1;
+        starts = 0;
+        const limits = { ...defaultLimits, mem_bytes: defaultLimits.mem_bytes - classes * 1_048_576 };
+        const isWarm = `process.execArgv.includes('--require=/rt/warm.cjs')`;
+        const run = toolRun(`process.stdout.write(JSON.stringify(${isWarm}))`, { net: 'public', limits });
+        expect(await ahead.run(run)).toMatchObject({ kind: 'exited', value: false });
+        expect(await eventually(() => starts === 1)).toBe(true);
+        const end = await ahead.run(run);
+        return end.kind === 'exited' ? end.value : end;
+      }
+
+      it('is used with all of them', async () => {
+        expect(await isUsed()).toBe(true);
+      });
+      it.each(seenOutside)('is not used without $name, and one is built for the run', async ({ off }) => {
+        adjust = off;
+        expect(await isUsed()).toBe(false);
+      });
+      it('is not used where its way out is open before it has its run', async () => {
+        rules.shut = false;
+        expect(await isUsed()).toBe(false);
       });
     });
 

@@ -15,7 +15,7 @@ import { startWarm } from '../../../src/link/sandbox/warm.ts';
 import { warmClass } from '../../../src/link/sandbox/warm-class.ts';
 import { defaultLimits, type Net, nets } from '../../../src/skill/caps.ts';
 import { buildWorld, somewhere, type World } from '../egress/world.ts';
-import { backends, makeDirectory, toolRun } from './help.ts';
+import { atOnce, backends, makeDirectory, toolRun } from './help.ts';
 
 const asks = (name: string): string => `
 const warm = process.execArgv.includes('--require=/rt/warm.cjs');
@@ -34,7 +34,7 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a sandbox of %
       world.names.set(name, [[somewhere]]);
     }
     const options = { backend: 'bwrap', directory: directory.path, warm: 3 } as const;
-    sandbox = await openAdjustedSandbox(options, (command) => command, world.outside);
+    sandbox = await openAdjustedSandbox(options, (command) => command, world.outside, atOnce);
   });
   afterAll(async () => {
     await sandbox.close();
@@ -96,7 +96,8 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a sandbox of %
     const base = await createBaseFolder(process.arch as 'x64' | 'arm64', directory.path);
     const node = await inspectNode(process.execPath);
     const command: Ground['command'] = (job) => bwrapCommand(job, (name) => findProgram(name) ?? '');
-    const ground: Ground = { node, base, image: false, nets, outside: world.outside, command };
+    const outside = world.outside;
+    const ground: Ground = { backend: 'bwrap', node, base, image: false, nets, outside, command };
     const listening = () =>
       process.getActiveResourcesInfo().filter((name) => /Pipe.*Server/.test(name)).length;
     const before = listening();

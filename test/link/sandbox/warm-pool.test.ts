@@ -26,6 +26,7 @@ beforeEach(async () => {
   const node = await inspectNode(process.execPath);
   makeMountPoints(node, base);
   ground = {
+    backend: 'util-linux',
     node,
     base,
     image: false,
@@ -61,7 +62,7 @@ describe('a pool', () => {
   });
 
   it('exchanges one that is old', async () => {
-    const pool = createWarmPool(ground, { places: 1, bytes, maxAgeMs: 150 });
+    const pool = createWarmPool(ground, { places: 1, bytes, ageMs: [150, 150] });
     pool.fill();
     expect(await eventually(() => keepers().length === 1)).toBe(true);
     const [old = 0] = keepers();
@@ -126,6 +127,25 @@ describe('a pool', () => {
     await pool.close();
   });
 
+  it('uses none that lacks a layer, and starts no more of its class', async () => {
+    let starts = 0;
+    const command: Ground['command'] = (job) => {
+      const whole = ground.command(job);
+      if (job.limits.mem_bytes !== 64 << 20) return whole;
+      starts += 1;
+      return { ...whole, args: whole.args.map((word) => word.replace(/^--nofile=.*/, '--nofile=63')) };
+    };
+    const pool = createWarmPool({ ...ground, command }, { places: 2, bytes });
+    for (const mem_bytes of [64 << 20, 64 << 20, 64 << 20, defaultLimits.mem_bytes]) {
+      const warm = await pool.take(toolRun('', { limits: { ...defaultLimits, mem_bytes } }));
+      expect(warm !== undefined).toBe(mem_bytes === defaultLimits.mem_bytes);
+      await warm?.discard();
+      pool.fill();
+    }
+    expect(starts).toBe(1);
+    await pool.close();
+  });
+
   it('gives a run what the kernel would be told for it', async () => {
     const limits = { wall_ms: 3500, mem_bytes: 64 << 20 };
     const pool = createWarmPool(ground, { places: 2, bytes });
@@ -172,6 +192,17 @@ describe('one that was started ahead', () => {
   it('does not count when it says anything but its word', async () => {
     const command = () => ({ file: '/bin/sh', args: ['-c', 'echo ready; sleep 60'] });
     expect(await startWarm({ ...ground, command })).toBeUndefined();
+  });
+
+  it('is refused where it lacks a layer, and nothing is left of it', async () => {
+    const command: Ground['command'] = (job) => {
+      const { args, ...rest } = ground.command(job);
+      return { ...rest, args: args.filter((word) => word !== '--net') };
+    };
+    await expect(startWarm({ ...ground, command })).rejects.toMatchObject({
+      code: 'link_unavailable',
+      message: expect.stringContaining('it lacks its own net namespace'),
+    });
   });
 
   it('is given up on a signal, also on one that came before', async () => {

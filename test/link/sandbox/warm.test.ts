@@ -1,11 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { internet } from '../../../src/link/egress/outside.ts';
 import type { Command } from '../../../src/link/sandbox/command.ts';
 import { openAdjustedSandbox, openSandbox } from '../../../src/link/sandbox/open.ts';
 import { childrenOf, processTree } from '../../../src/link/sandbox/process-tree.ts';
 import type { Sandbox, ToolRun } from '../../../src/link/sandbox/types.ts';
 import { defaultLimits } from '../../../src/skill/caps.ts';
-import { backends, eventually, makeDirectory, toolRun } from './help.ts';
+import { atOnce, backends, eventually, makeDirectory, toolRun } from './help.ts';
 
 const files = (tree: Record<string, string>) =>
   Object.entries(tree).map(([path, code]) => ({ path, bytes: Buffer.from(code) }));
@@ -20,7 +21,10 @@ describe.each(backends)('a sandbox of %s that was started ahead', (backend) => {
   beforeAll(async () => {
     directory = await makeDirectory();
     const options = { backend, directory: directory.path, warm: 1 };
-    [warm, cold] = await Promise.all([openSandbox(options), openSandbox({ ...options, warm: 0 })]);
+    [warm, cold] = await Promise.all([
+      openAdjustedSandbox(options, (command) => command, internet, atOnce),
+      openSandbox({ ...options, warm: 0 }),
+    ]);
   });
   afterAll(async () => {
     await Promise.all([warm.close(), cold.close()]);
@@ -169,13 +173,13 @@ describe.each(backends)('a sandbox of %s that was started ahead', (backend) => {
       return broken ? { ...command, file: '/bin/true' } : command;
     };
     const options = { backend, directory: directory.path, warm: 1 };
-    const never = await openAdjustedSandbox(options, adjust);
+    const never = await openAdjustedSandbox(options, adjust, internet, atOnce);
     expect(await value(never, toolRun(say(isWarm)))).toBe(false);
     await never.close();
 
     broken = false;
     starts = 0;
-    const later = await openAdjustedSandbox(options, adjust);
+    const later = await openAdjustedSandbox(options, adjust, internet, atOnce);
     expect(await eventually(() => starts === 2)).toBe(true);
     broken = true;
     expect(await value(later, toolRun(say(isWarm)))).toBe(true);

@@ -36,8 +36,7 @@ export async function verifyAudit(
   entries: Iterable<AuditEntry | string> | AsyncIterable<AuditEntry | string>,
   { from, head }: VerifyAuditOptions = {},
 ): Promise<AuditVerdict> {
-  requireHead('from', from);
-  requireHead('head', head);
+  for (const [name, given] of Object.entries({ from, head })) requireHead(name, given);
   const rest = sound(scope, entries);
   try {
     return await walk(rest, from, head);

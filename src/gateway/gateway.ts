@@ -39,7 +39,10 @@ export interface SkillGateway extends AsyncDisposable {
   readonly audit: AuditLog;
   /** Goes on with a step after a decision or a restart, in any process. Never prompts. */
   resume(stepId: string, options?: Pick<CallOptions, 'signal'>): Promise<Outcome>;
-  /** Resumes every step of this person that is decided and has not ended. */
+  /**
+   * Resumes every step of this person that is decided and has not ended. What was never submitted, and is of a skill
+   * that this gateway does not have, is left to those that have it: `resume` says what became of it.
+   */
   resumeAll(): Promise<Outcome[]>;
   /**
    * The person spoke: call ids start afresh at once, and what they denied may be asked for again. With `supersede`
@@ -106,7 +109,7 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
     async resumeAll() {
       requireOpen(context);
       const open = await context.store.steps.open(context.scope);
-      const decided = open.filter((step) => step.state !== 'pending');
+      const decided = open.filter((step) => step.state !== 'pending' && isOurs(context, step));
       return Promise.all(decided.map((step) => resumeStep(step)));
     },
     async newTurn({ supersede: ends = false } = {}) {
@@ -120,6 +123,12 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+// To judge a step by a set that lacks its skill would end what another process can run.
+function isOurs({ skills, clock }: GatewayContext, { attempts, expiresAt, run }: StepRecord): boolean {
+  if (attempts.length > 0 || clock.now() >= expiresAt) return true;
+  return skills.findTool(run.slug, run.version, run.tool) !== undefined;
 }
 
 // It is stored in every step: one that no store reads again would stand in the way of all.

@@ -1,3 +1,4 @@
+import { invalidOption } from '../errors.ts';
 import { type AuditEntry, type AuditScope, auditHash, auditRoot, isAuditEntry } from './audit.ts';
 import { parseAuditLine } from './audit-line.ts';
 
@@ -7,9 +8,9 @@ export type AuditHead = Pick<AuditEntry, 'seq' | 'hash'>;
 /** What {@link verifyAudit} goes by besides the entries. */
 export interface VerifyAuditOptions {
   /** The entry after which they begin, verified before. Default: they begin with the chain. */
-  from?: AuditHead;
-  /** The last entry that the caller knows of. Without it an end that was cut off cannot be seen. */
-  head?: AuditHead;
+  from?: AuditHead | null;
+  /** The last entry that the caller knows of. Without it, or with null, an end that was cut off cannot be seen. */
+  head?: AuditHead | null;
 }
 
 /** What was done to a chain. */
@@ -28,12 +29,14 @@ export type AuditVerdict =
  *
  * @param scope whose chain it is; the entries of another one count as changed
  * @param entries oldest first, as entries of the store or lines of an export; blank lines are passed over
+ * @throws `option_invalid` for a `from` or `head` that is none
  */
 export async function verifyAudit(
   scope: AuditScope,
   entries: Iterable<AuditEntry | string> | AsyncIterable<AuditEntry | string>,
   { from, head }: VerifyAuditOptions = {},
 ): Promise<AuditVerdict> {
+  for (const [name, given] of Object.entries({ from, head })) requireHead(name, given);
   const rest = sound(scope, entries);
   try {
     return await walk(rest, from, head);
@@ -43,10 +46,18 @@ export async function verifyAudit(
   }
 }
 
+// One of another shape would fit no entry, and so find nothing.
+function requireHead(name: string, given: AuditHead | null | undefined): void {
+  if (given === undefined || given === null) return;
+  if (Number.isSafeInteger(given.seq) && given.seq >= 0 && typeof given.hash === 'string') return;
+  const remedy = 'Pass the `head` of a verdict, or an entry; null where there was none.';
+  throw invalidOption(name, 'must have `seq`, a whole number, and `hash`, a text', remedy);
+}
+
 async function walk(
   rest: AsyncIterator<AuditEntry | undefined>,
-  from: AuditHead | undefined,
-  head: AuditHead | undefined,
+  from: AuditHead | null | undefined,
+  head: AuditHead | null | undefined,
 ): Promise<AuditVerdict> {
   let last: AuditHead = from ?? { seq: 0, hash: auditRoot };
   for (let count = 0; ; count += 1) {
@@ -55,8 +66,7 @@ async function walk(
     }
     const { value: entry, done } = await rest.next();
     if (done) {
-      if (head !== undefined && last.seq < head.seq)
-        return fault(last.seq + 1, 'missing', 'the chain went on');
+      if (head && last.seq < head.seq) return fault(last.seq + 1, 'missing', 'the chain went on');
       return { ok: true, count, head: last.seq === 0 ? null : { seq: last.seq, hash: last.hash } };
     }
     if (entry === undefined || !follows(entry, last)) return explain(entry, last, count, rest);

@@ -126,6 +126,23 @@ describe('replays', () => {
 });
 
 describe('two processes over one store', () => {
+  test('C28: one without the skill leaves what was approved to the one that has it, until it expires', async () => {
+    const store = createMemoryStore();
+    const h = await harness({ gateway: { store } });
+    const asked = [];
+    for (const id of ['c1', 'c2']) {
+      const { step } = await h.gateway.call({ id, name: h.slugify, arguments: title(id) });
+      await h.gateway.approvals.approve(step?.id ?? '', { by });
+      asked.push(step?.id ?? '');
+    }
+    const without = h.other({ skills: await verifySkills([]) });
+    expect(await without.resumeAll()).toEqual([]);
+    expect((await passing(h.clock, h.gateway.resume(asked[0] ?? ''))).status).toBe('completed');
+    await h.clock.advance(900_000);
+    expect((await without.resumeAll()).map(({ status }) => status)).toEqual(['expired']);
+    expect(h.mock.jobs).toBe(1);
+  });
+
   test('C17: approving and resuming in two runs it once, with one job', async () => {
     const store = createMemoryStore();
     const h = await harness({ gateway: { store } });

@@ -146,6 +146,24 @@ describe('the first place that does not hold', () => {
     expect(await found([], { from: { ...head, hash: 'f'.repeat(64) }, head })).toBe('changed 5');
   });
 
+  test('a head that is none is told, and null is the head of an empty chain', async () => {
+    const anew = await chainOf(5, { status: 'anew' });
+    const { seq, hash } = headOf((await chainOf(5))[4] as AuditEntry);
+    for (const wrong of [{ seq: `${seq}`, hash }, { seq }, { seq: -1, hash }, 5, `${seq} ${hash}`]) {
+      for (const option of ['from', 'head']) {
+        await expect(verifyAudit(ann, anew, { [option]: wrong })).rejects.toMatchObject({
+          code: 'option_invalid',
+        });
+      }
+    }
+    expect(await verifyAudit(ann, [], { from: null, head: null })).toEqual({
+      ok: true,
+      count: 0,
+      head: null,
+    });
+    expect(await found(anew, { head: null })).toBe('ok');
+  });
+
   test('C59: another person’s chain, or of another project, is none of this one', async () => {
     const chain = await chainOf(2);
     for (const scope of [ben, { ...ann, project: ben.project }, { ...ann, subject: ben.subject }]) {

@@ -14,8 +14,8 @@ export interface LocalLinkOptions extends LinkOptions {
   /**
    * Most sandboxes that are started ahead and wait for a job each, 0 to 8. Default 2. One that waits holds a Node
    * and no job's data, is used once, and is exchanged after 20 to 60 s; the next one is started up to a second after
-   * a run, at random, as a tool can tell how old its own is. One is for tools of the default net and
-   * limits; the others are for the nets and limits of the last five minutes.
+   * a run, at random, as a tool can tell how old its own is. One is for tools of the default net and limits; the
+   * others are for the nets and limits of the last five minutes.
    */
   warm?: number;
   /**

@@ -35,6 +35,12 @@ export function programsFor(net: Net): readonly Hostile[] {
   return [...handedPrograms, ...ownPrograms].filter((program) => net !== 'deny' || program.net === 'deny');
 }
 
+/** The first of each kind, always the same: what stands before the first hyphen of an id is its kind. */
+export function sampleOf(programs: readonly Hostile[]): readonly Hostile[] {
+  const kind = ({ id }: Hostile): string => id.replace(/-.*/, '');
+  return [...new Map([...programs].reverse().map((program) => [kind(program), program])).values()];
+}
+
 /** The run of a program; `wall` in milliseconds where it asks for none itself, `net` where it needs none. */
 export function hostileRun(program: Hostile, canaries: Canaries, wall: number, net: Net = 'deny'): ToolRun {
   const { id, code, files = {}, stdin, wall_ms } = program;

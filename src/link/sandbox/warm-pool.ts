@@ -24,10 +24,11 @@ export interface WarmPool {
 
 /**
  * When a pool starts its sandboxes. A tool can read from its process how old its sandbox is, and so when it was
- * started: were that after each run at once, and the exchange at one age, it would know to the millisecond when jobs
- * before it ended. All that is left to it is that within `restMs` of the start one may have, or an older sandbox
- * was exchanged; and, from whether its sandbox was started ahead at all, that a job of its class was in the last
- * five minutes. A run for which none waits yet has one built for it, in about the time that it would have waited.
+ * started: were that right after each run, and the exchange at one age, it would know to the millisecond when runs
+ * before it ended. So both are drawn. What is left to it: that within `restMs` before the start a run ended or an
+ * older sandbox was exchanged, though not which of them; and, from whether its own was started ahead at all, whether
+ * one of its class ran in the last five minutes, and as many as there are places in the last second. A run for which
+ * none waits yet has one built for it, in about the time for which it would have waited.
  */
 export interface WarmPoolTimes {
   /** The least and the most milliseconds after which one is exchanged, drawn for each. Default 20 000, 60 000. */

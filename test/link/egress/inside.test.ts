@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLink } from '../../../src/link/link.ts';
 import { openAdjustedSandbox } from '../../../src/link/sandbox/open.ts';
 import type { RunEnd, Sandbox, ToolRun } from '../../../src/link/sandbox/types.ts';
-import { utf8 } from '../../../src/skill/sha256.ts';
+import { sha256, utf8 } from '../../../src/skill/sha256.ts';
 import { readySkills } from '../../../src/testing/skills.ts';
 import { ann, jobRequest } from '../helpers.ts';
 import { backends, eventually, makeDirectory, toolRun } from '../sandbox/help.ts';
@@ -217,6 +217,66 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a tool with a 
     expect(out).toMatchObject({ value: { denied: ['ENETUNREACH'] } });
     await unfiltered.close();
     server.close();
+  });
+
+  it('asks in vain for whatever is not a public host and a port of the web, and the person is told all of it', async () => {
+    for (const [name, ...answers] of [
+      ['inner.example.org', ['10.0.0.1']],
+      ['mixed.example.org', [somewhere, '192.168.0.1']],
+      ['mapped.example.org', ['::ffff:127.0.0.1']],
+      ['nat64.example.org', ['64:ff9b::7f00:1']],
+      ['turns.example.org', [somewhere], ['127.0.0.1']],
+    ] as [string, ...string[][]][]) {
+      world.names.set(name, answers);
+    }
+    const refused: [host: string, port: number][] = [
+      ['none.example.org', 80],
+      ['169.254.169.254', 80],
+      ['inner.example.org', 80],
+      ['mixed.example.org', 443],
+      ['turns.example.org', 80],
+      ['mapped.example.org', 80],
+      ['nat64.example.org', 443],
+      ['2130706433', 80],
+      ['0x7f000001', 80],
+      ['0177.0.0.1', 80],
+      ['site.example.com.', 443],
+      ['user@site.example.com', 443],
+      ['site.example.com', 22],
+      ['site.example.com', 53],
+      ['site.example.com', 8443],
+    ];
+    const code = `const asks = (authority) => new Promise((resolve) => {
+        let heard = ''; const socket = require('net').connect('/egress').on('close', () => resolve(heard));
+        socket.on('data', (data) => { heard += String(data).slice(9, 12); socket.end(); });
+        socket.write('CONNECT ' + authority + ' HTTP/1.1\\r\\n\\r\\n') });
+      let text = ''; process.stdin.on('data', (data) => { text += data }).on('end', async () => {
+        const said = []; for (const one of JSON.parse(text).list) said.push(await asks(one));
+        process.stdout.write(JSON.stringify(said)) });`;
+    const open = { backend: 'bwrap', directory: directory.path } as const;
+    await using link = createLink({ owner: ann.subject, skills: 'on' }, () =>
+      openAdjustedSandbox(open, trusting, world.outside),
+    ).link;
+    const pin = { mediaId: 'med_01JAB2C3D4E5F6G7H8J9K0MN0T', sha256: await sha256(utf8(code)) };
+    link.provide([{ ...pin, bytes: utf8(code) }]);
+    // One that is let through before it turns, and a NUL, which is no request at all.
+    const list = ['turns.example.org:80', ...refused.map((one) => one.join(':')), 'site.example.com\0:80'];
+    const { job } = await link.submit(
+      jobRequest({
+        args: { tool: 'ask', entry: 'ask.js', input: { list } },
+        inputs: [{ name: 'ask.js', media_id: pin.mediaId, sha256: pin.sha256 }],
+        egress: 'public',
+      }),
+      { person: ann },
+    );
+    const end = await link.follow(job.id, { person: ann, budgetMs: 30_000 });
+    expect(end).toMatchObject({ state: 'succeeded', result: ['200', ...refused.map(() => '403'), '400'] });
+    expect((await link.diagnostics?.(job.id, { person: ann }))?.targets).toEqual([
+      { host: 'turns.example.org', port: 80, allowed: false, bytes: 0 },
+      ...refused.map(([host, port]) => ({ host, port, allowed: false, bytes: 0 })),
+    ]);
+    expect(world.dialled).toEqual([`${somewhere} 80`]);
+    expect(world.requests).toEqual([]);
   });
 
   it('gets a refusal, and no page, for a request to the proxy itself', async () => {

@@ -1,14 +1,15 @@
 import { attack } from '../../attack/attack.ts';
-import { handedPrograms, networkPrograms, ownPrograms, programsFor } from '../../attack/hostile.ts';
+import { networkPrograms, programsFor, sampleOf } from '../../attack/hostile.ts';
 import { backends } from './help.ts';
 
-const own = ownPrograms.filter(({ net }) => net === 'deny');
+const sample = sampleOf(programsFor('deny'));
 
-// `npm run attack` runs all of them in every world, on every Node at hand.
+// All programs once, on the stronger backend; in every other world of this Node, one of each kind. `npm run attack`
+// runs all of them in every world, on every Node at hand.
 for (const backend of backends) {
   const here = { backend, node: process.execPath };
-  attack({ ...here, layers: 'all layers' }, programsFor('deny'));
-  attack({ ...here, layers: 'all layers', warm: 5 }, own);
-  attack({ ...here, layers: "none of Node's layers" }, handedPrograms);
+  attack({ ...here, layers: 'all layers' }, backend === backends[0] ? programsFor('deny') : sample);
+  attack({ ...here, layers: 'all layers', warm: 5 }, sample);
+  attack({ ...here, layers: "none of Node's layers" }, sample);
   if (backend === 'bwrap') attack({ ...here, layers: 'all layers', net: 'public' }, networkPrograms);
 }

@@ -27,7 +27,7 @@ const rules: PolicyRule[] = [
   {
     id: 'no-drafts',
     effect: 'deny',
-    when: 'has(args.title) && args.title.matches("(?:^|[ ])draft")',
+    when: 'has(args.title) && args.title.lowerAscii().matches("(?:^|[ ])draft")',
     reason: 'Drafts are not published.',
   },
   {

@@ -89,9 +89,12 @@ export class EditRefused extends SkillRunError {
   }
 }
 
-/** Whether a decision has the shape of one. */
+const parts: ReadonlySet<string> = new Set(['decision', 'always', 'reason', 'arguments']);
+
+/** Whether a decision has the shape of one. A misspelt part is none: it would be believed in, and not happen. */
 export function isDecision(value: unknown): value is Decision {
   if (typeof value !== 'object' || value === null) return false;
+  if (Object.keys(value).some((name) => !parts.has(name))) return false;
   const { decision, always, reason } = value as { decision?: unknown; always?: unknown; reason?: unknown };
   if (decision !== 'approve' && decision !== 'deny') return false;
   if (always !== undefined && typeof always !== 'boolean') return false;

@@ -21,7 +21,7 @@ export type PolicyStep = Pick<StepRecord, 'owner' | 'run' | 'target' | 'session'
 export type FirstPlace = NonNullable<StepFacts['placement']>;
 
 /** What the gateway knows besides the step: facts of its own, of the registry and of the session. */
-export interface PolicyContext extends Omit<StepFacts, 'placement'> {
+export interface PolicyContext extends Omit<StepFacts, 'placement' | 'policy'> {
   /** Looks where it would run, once however often it is called and for at most 5 s. Never rejects. */
   placement(): Promise<FirstPlace>;
 }

@@ -29,6 +29,9 @@ export async function readEdit(
 ): Promise<Edit | undefined> {
   const args = validArguments(context, step, given);
   if (canonicalJson(args) === canonicalJson(step.run.arguments)) return undefined;
+  if (step.facts?.policy === true && context.policy === undefined) {
+    throw new EditRefused('It was asked under a policy, and this gateway has none to hear over the change.');
+  }
   const run = deepFreeze({ ...step.run, arguments: args });
   const digest = await digestOf(step.owner, run);
   const changed = deepFreeze({ ...step, run, digest });

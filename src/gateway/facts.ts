@@ -50,7 +50,7 @@ export async function gatherFacts(
       return look;
     },
   });
-  return { told, facts: () => ({ ...known, placement }) };
+  return { told, facts: () => ({ ...known, policy: context.policy !== undefined, placement }) };
 }
 
 function entryOf({ skills }: GatewayContext, { run }: StepRecord): MenuEntry {

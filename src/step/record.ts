@@ -88,6 +88,8 @@ export interface SkillFacts {
 
 /** What was known when policy was heard, besides the step itself: what a dry run of other rules goes by. */
 export interface StepFacts {
+  /** Whether the host had a policy, and so whether one must be heard over an edit. */
+  readonly policy: boolean;
   readonly skill: SkillFacts;
   readonly level: AgentLevel;
   /** Whether the agent worked with no person present. */

@@ -267,6 +267,7 @@ describe('denial and expiry', () => {
       () => true,
       () => ({ decision: 'yes' }),
       () => ({ decision: 'approve', always: 'yes' }),
+      () => ({ decision: 'approve', args: { title: 'b' } }),
     ];
     for (const answer of answers) {
       const h = await harness({ gateway: { approver: answer as never } });

@@ -204,6 +204,16 @@ describe('an edit that is not taken decides nothing', () => {
     await expect(edited).rejects.toMatchObject({ code: 'edit_refused' });
   });
 
+  test('what was asked under a policy cannot be edited where there is none; it can be approved as it is', async () => {
+    const { h, store, id } = await pending({ policy: () => ({ effect: 'ask' }) });
+    const { skills, run, clock } = h;
+    const page = createSkillGateway({ person: ann, skills, run, clock, store });
+    await expect(page.approvals.approve(id, { by, arguments: mine })).rejects.toMatchObject({
+      code: 'edit_refused',
+    });
+    expect((await page.approvals.approve(id, { by })).step.state).toBe('approved');
+  });
+
   test('it is the agent’s step in its session, whoever’s page it is edited on', async () => {
     const told: PolicyContext[] = [];
     const policy: GatewayOptions['policy'] = (_, context) => {

@@ -62,6 +62,7 @@ describe('what policy is told', () => {
   test('a host without a policy has the facts recorded too', async () => {
     const { call, facts } = await listening({ gateway: { policy: undefined as never } });
     expect(await facts((await call()).step?.id)).toEqual({
+      policy: false,
       level: 'ask',
       alone: false,
       taint: false,

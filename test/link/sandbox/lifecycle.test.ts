@@ -137,13 +137,14 @@ describe.each(worlds)(
       return performance.now() - Number(due);
     }
 
-    // On a machine that others keep busy one try may be late. A fault is late each time.
+    // On a machine that others keep busy, such as another worker of this suite, some tries are late. A fault is
+    // late each time.
     async function expectInBound(
       start: () => Promise<() => Promise<unknown>>,
       refills = takesWarm,
     ): Promise<void> {
       const times: number[] = [];
-      while (times.length < 3 && !times.some((ms) => ms < bound)) times.push(await timed(start, refills));
+      while (times.length < 8 && !times.some((ms) => ms < bound)) times.push(await timed(start, refills));
       expect(Math.min(...times)).toBeLessThan(bound);
     }
 

@@ -110,19 +110,25 @@ async function makeGrant(context: GatewayContext, step: StepRecord): Promise<Gra
     const now = context.clock.now();
     const id = newId('grt', now);
     await audit(context, 'grant', step, { by: context.person.subject, status: id });
-    const grant = await context.store.grants.put({
-      id,
-      scope,
-      key: await grantKeyOf(scope),
-      by: context.person.subject,
-      step: step.id,
-      createdAt: isoTime(now),
-    });
+    const by = context.person.subject;
+    const key = await grantKeyOf(scope);
+    const grant = await put(context, { id, scope, key, by, step: step.id, createdAt: isoTime(now) });
     context.events.emit('grant-created', { grant: grant.id, step: step.id });
     return grant;
   } catch (error) {
     context.events.emit('grant-failed', { step: step.id, error });
     return 'failed';
+  }
+}
+
+// A store that wrote the grant and could not say so: what is there lets the next call run, so it is said to be made.
+async function put({ store }: GatewayContext, grant: Grant): Promise<Grant> {
+  try {
+    return await store.grants.put(grant);
+  } catch (error) {
+    const found = await store.grants.find(grant.key).catch(() => undefined);
+    if (found === undefined) throw error;
+    return found;
   }
 }
 

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +29,23 @@ test('what is no database, or has no fitting timeout, is option_invalid', async 
   for (const options of wrong) {
     await expect(openSqlStore(options as never)).rejects.toMatchObject({ code: 'option_invalid' });
   }
+});
+
+test('a connection that breaks between two queries fails the next one, and not the process', async () => {
+  const heard: boolean[] = [];
+  const left: number[] = [];
+  const connection = Object.assign(new EventEmitter(), {
+    async query() {
+      // Throws where nobody listens.
+      heard.push(connection.emit('error', new Error('terminating connection due to administrator command')));
+      throw Object.assign(new Error('terminated'), { code: '57P01' });
+    },
+    release: () => void left.push(connection.listenerCount('error')),
+  });
+  const opened = openSqlStore({ postgres: { connect: async () => connection } });
+  await expect(opened).rejects.toMatchObject({ code: 'store_unavailable', retryable: true });
+  expect(heard).toEqual([true, true]);
+  expect(left).toEqual([0]);
 });
 
 test('SQLite gets a write-ahead log, and is never left less safe than FULL', async () => {

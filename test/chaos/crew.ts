@@ -11,8 +11,8 @@ export type Task = Omit<Order & { kind: 'act' }, 'id' | 'kind'>;
 export interface Crew extends AsyncDisposable {
   /** How many were killed so far. */
   readonly kills: number;
-  /** Settles when it is done, or when the process is dead. */
-  order(by: number, task: Task): Promise<void>;
+  /** Settles when it is done, or when the process is dead: whether it died over it. */
+  order(by: number, task: Task): Promise<boolean>;
   /** SIGKILL, at once. */
   kill(by: number): void;
   /** From here on nobody kills himself. */
@@ -37,7 +37,7 @@ export interface CrewOptions {
 interface Worker {
   child: ChildProcess;
   ready: Promise<unknown>;
-  readonly orders: Map<number, () => void>;
+  readonly orders: Map<number, (died: boolean) => void>;
 }
 
 export async function createCrew({ start, program, random, onReport, onBack }: CrewOptions): Promise<Crew> {
@@ -58,11 +58,11 @@ export async function createCrew({ start, program, random, onReport, onBack }: C
     const { child } = worker;
     worker.ready = once(child, 'message');
     child.on('message', (report: Report) => {
-      if (report.kind === 'done') worker.orders.get(report.id)?.();
+      if (report.kind === 'done') worker.orders.get(report.id)?.(false);
       onReport(report);
     });
     child.once('exit', (_, signal) => {
-      for (const settle of worker.orders.values()) settle();
+      for (const settle of worker.orders.values()) settle(true);
       if (isOver) return;
       if (signal !== 'SIGKILL') throw new Error('A process of chaos ended by itself.');
       kills += 1;
@@ -94,12 +94,12 @@ export async function createCrew({ start, program, random, onReport, onBack }: C
         const worker = workers[by] as Worker;
         last += 1;
         const id = last;
-        const settle = (): void => {
+        const settle = (died: boolean): void => {
           worker.orders.delete(id);
-          resolve();
+          resolve(died);
         };
         if (!worker.child.connected) {
-          resolve();
+          resolve(false);
           return;
         }
         worker.orders.set(id, settle);

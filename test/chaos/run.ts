@@ -13,6 +13,8 @@ export interface Tally {
   wrong: number;
   /** How often a process died inside a call, by what it called. */
   readonly crashes: Map<string, number>;
+  /** Over each schedule with processes of their own: how many of them died over something of it. */
+  readonly deaths: number[];
   /** The first findings, in words. */
   readonly found: { index: number; verdict: Verdict }[];
 }
@@ -39,7 +41,7 @@ export async function tallySchedules({ seed, indices, store, ...options }: Tally
 }
 
 export function createTally(): Tally {
-  return { schedules: 0, duplicates: 0, lost: 0, wrong: 0, crashes: new Map(), found: [] };
+  return { schedules: 0, duplicates: 0, lost: 0, wrong: 0, crashes: new Map(), deaths: [], found: [] };
 }
 
 /** Counts what is found of one schedule. */

@@ -1,4 +1,5 @@
 // One of the processes that are killed: opens the store, and does what it is told through a gateway a person.
+import { isSkillRunError } from '../../src/errors.ts';
 import type { SkillGateway } from '../../src/gateway/gateway.ts';
 import type { Json } from '../../src/skill/json.ts';
 import { chaosSkills } from './calls.ts';
@@ -42,7 +43,10 @@ const troubled = async <T>(subject: string, call: () => Promise<T>): Promise<T> 
   const { ms = 0, fail } = trouble === undefined ? {} : storeTrouble(random, trouble);
   if (ms > 0) await clock.sleep(ms);
   if (fail === 'before') throw new Error('The store failed on order, before it did anything.');
-  const answer = await call();
+  const answer = await call().catch((error: unknown) => {
+    if (isSkillRunError(error, 'store_unavailable')) void tell({ kind: 'unavailable' });
+    throw error;
+  });
   if (fail === 'after') throw new Error('The store failed on order, after it had done its work.');
   return answer;
 };
@@ -107,8 +111,9 @@ async function obey(order: Order & { kind: 'act' }): Promise<void> {
       person,
       stepOf: async (call) => {
         for (let tries = 0; tries < 20; tries += 1) {
-          const { steps } = await recordsOf(store, person);
-          const step = steps.find((one) => one.call.id === `c${call}`);
+          // A look of ours, which may be made again.
+          const records = await recordsOf(store, person).catch(() => undefined);
+          const step = records?.steps.find((one) => one.call.id === `c${call}`);
           if (step !== undefined) return step.id;
           await clock.sleep(200);
         }

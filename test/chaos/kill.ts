@@ -45,7 +45,8 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
     program,
     random,
     onReport(report) {
-      if ('subject' in report) lanes.get(report.subject)?.hear(report);
+      if (report.kind === 'unavailable') tally.unavailable += 1;
+      else if ('subject' in report) lanes.get(report.subject)?.hear(report);
     },
     onBack(by) {
       if (!isQuiet) for (const lane of lanes.values()) void lane.resumeAll(by);

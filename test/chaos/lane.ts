@@ -64,16 +64,16 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
   const { ceiling = null, listingMaxAgeMs = null } = schedule.plans[0] ?? {};
   let trouble = schedule.store;
   let turns = 0;
-  let deaths = 0;
+  const deaths = new Set<number>();
 
-  const patiently = async (what: string, work: Promise<boolean>): Promise<void> => {
+  const patiently = async (what: string, work: Promise<number | undefined>): Promise<void> => {
     const over = new AbortController();
     const late = clock.sleep(patienceMs, over.signal).then(
       () => void hung.push(what),
       () => {},
     );
-    const died = await Promise.race([work, late]);
-    if (died === true) deaths += 1;
+    const kill = await Promise.race([work, late]);
+    if (typeof kill === 'number') deaths.add(kill);
     over.abort();
   };
   const order = (act: GatewayAct, change: Partial<ProcessPlan> = {}): Promise<void> => {
@@ -87,7 +87,7 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
     network,
     registry,
     get deaths() {
-      return deaths;
+      return deaths.size;
     },
     hear(report) {
       if (report.kind === 'did') told.push(report);

@@ -54,7 +54,7 @@ async function play(storeName: StoreName): Promise<Tally> {
 
 function report(
   store: StoreName,
-  { schedules, duplicates, lost, wrong, crashes, deaths, found }: Tally,
+  { schedules, duplicates, lost, wrong, crashes, deaths, unavailable, found }: Tally,
 ): void {
   for (const { index, verdict } of found)
     process.stderr.write(`--only ${index}: ${JSON.stringify(verdict)}\n`);
@@ -62,7 +62,10 @@ function report(
   const where = values.kill ? 'by SIGKILL' : `in ${crashes.size} kinds of await points`;
   process.stderr.write(`${store}: ${died} deaths ${where}\n`);
   const killed = values.kill ? { killed: deaths.filter((times) => times > 0).length } : {};
-  if (values.kill) process.stderr.write(`deaths over each schedule: ${deaths.join(' ')}\n`);
+  if (values.kill)
+    process.stderr.write(
+      `deaths over each schedule: ${deaths.join(' ')}; calls of the store that failed: ${unavailable}\n`,
+    );
   process.stdout.write(`${JSON.stringify({ schedules, duplicates, lost, wrong, ...killed, seed, store })}\n`);
   if (duplicates + lost + wrong > 0) process.exitCode = 1;
 }

@@ -36,6 +36,8 @@ export type Report =
   | { readonly kind: 'sent'; readonly subject: string; readonly sent: Sent }
   /** At which nanosecond of the machine's, so that what several processes did can be put in order. */
   | { readonly kind: 'did'; readonly subject: string; readonly effect: Effect; readonly at: number }
+  /** A call of the store failed, as others held it or its connection broke. */
+  | { readonly kind: 'unavailable' }
   | { readonly kind: 'finished'; readonly subject: string; readonly step: string }
   | {
       readonly kind: 'got';

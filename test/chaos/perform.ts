@@ -1,4 +1,4 @@
-import { SkillRunError } from '../../src/errors.ts';
+import { isSkillRunError } from '../../src/errors.ts';
 import type { SkillGateway } from '../../src/gateway/gateway.ts';
 import type { SkillSet } from '../../src/menu/skill-set.ts';
 import type { Person } from '../../src/run/service.ts';
@@ -99,7 +99,8 @@ async function decide(act: DecisionAct, doing: Doing): Promise<void> {
     sent.applied = true;
   } catch (error) {
     orRefused(error);
-    if (error instanceof SkillRunError) sent.applied = false;
+    // A store that failed may have done it.
+    if (isSkillRunError(error) && error.code !== 'store_unavailable') sent.applied = false;
   }
 }
 

@@ -37,16 +37,17 @@ export async function openTarget(target: Target, ofMany = false): Promise<ChaosS
     database.pragma('synchronous = off');
     return { store, [Symbol.asyncDispose]: async () => void database.close() };
   }
-  const pool = poolOf(target, 4, ofMany ? target.schema : 'chaos');
+  const pool = ofMany ? poolOf(target, 4, target.schema, 100) : poolOf(target, 4);
   return { store: await openSqlStore({ postgres: pool }), [Symbol.asyncDispose]: () => pool.end() };
 }
 
 function poolOf(
   { postgres, schema }: Extract<Target, { readonly postgres: string }>,
   max: number,
-  name: string,
+  name = 'chaos',
+  lockMs = 0,
 ): pg.Pool {
-  const options = `-c search_path=${schema} -c synchronous_commit=off`;
+  const options = `-c search_path=${schema} -c synchronous_commit=off -c lock_timeout=${lockMs}`;
   const pool = new pg.Pool({ connectionString: postgres, options, max, application_name: name });
   // An idle connection that breaks is none of anybody's calls.
   pool.on('error', () => {});
@@ -67,7 +68,7 @@ export async function openBusy(target: Target): Promise<ChaosStore> {
 
 /** Keeps a database from everybody else, again and again for as long as some milliseconds, until `signal`. */
 export async function pester(target: Target, random: Random, signal: AbortSignal): Promise<void> {
-  const pg = 'sqlite' in target ? undefined : poolOf(target, 1, 'chaos');
+  const pg = 'sqlite' in target ? undefined : poolOf(target, 1);
   const sqlite = 'sqlite' in target ? new Database(target.sqlite) : undefined;
   sqlite?.pragma('busy_timeout = 50');
   const run = async (query: string): Promise<void> => {

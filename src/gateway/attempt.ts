@@ -29,6 +29,7 @@ import { audit, finish, load, save } from './record.ts';
 import { fall, findFallen } from './stand.ts';
 
 const maxDetail = 1024;
+const maxNodes = 100;
 const unsure =
   'A submit was never answered, and the registry does not answer now: it was not sent again. It can be resumed.';
 
@@ -85,7 +86,9 @@ async function nextAttempt(move: Move, found: StepRecord): Promise<undefined> {
     return;
   }
   const key = idempotencyKey(step.id, step.attempts.length + 1);
-  const attempt = { service: target.service.id, tier: target.tier, key, job: null, state: 'open' } as const;
+  const nodes = target.nodes.slice(0, maxNodes).map(({ node }) => node);
+  const { service, tier } = target;
+  const attempt = { service: service.id, tier, nodes, key, job: null, state: 'open' } as const;
   await audit(context, 'submit', step, { job: key });
   const recorded = await save(context, step, {
     state: 'submitting',

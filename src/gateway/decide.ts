@@ -110,14 +110,9 @@ async function makeGrant(context: GatewayContext, step: StepRecord): Promise<Gra
     const now = context.clock.now();
     const id = newId('grt', now);
     await audit(context, 'grant', step, { by: context.person.subject, status: id });
-    const grant = await putGrant(context, {
-      id,
-      scope,
-      key: await grantKeyOf(scope),
-      by: context.person.subject,
-      step: step.id,
-      createdAt: isoTime(now),
-    });
+    const by = context.person.subject;
+    const key = await grantKeyOf(scope);
+    const grant = await putGrant(context, { id, scope, key, by, step: step.id, createdAt: isoTime(now) });
     context.events.emit('grant-created', { grant: grant.id, step: step.id });
     return grant;
   } catch (error) {
@@ -126,14 +121,14 @@ async function makeGrant(context: GatewayContext, step: StepRecord): Promise<Gra
   }
 }
 
-// A store that wrote the grant and could not say so: it would answer the next ask, so nobody is told it failed.
+// A store that wrote the grant and could not say so: what is there lets the next call run, so it is said to be made.
 async function putGrant({ store }: GatewayContext, grant: Grant): Promise<Grant> {
   try {
     return await store.grants.put(grant);
   } catch (error) {
-    const stored = await store.grants.find(grant.key);
-    if (stored === undefined) throw error;
-    return stored;
+    const found = await store.grants.find(grant.key).catch(() => undefined);
+    if (found === undefined) throw error;
+    return found;
   }
 }
 

@@ -45,14 +45,16 @@ export function isUnsent(step: StepRecord): boolean {
   return step.attempts.every((attempt) => attempt.state === 'unplaced');
 }
 
-// The nodes are looked up afresh at the judging: a resume in another process knows no plan.
+/** Where an attempt was submitted, with the nodes that were known then; those of now are looked up at the judging. */
 export function targetOf(
   { services }: GatewayContext,
   step: StepRecord,
   attempt: StepAttempt,
 ): Target | undefined {
   const service = services.find((one) => one.id === attempt.service);
-  return service && { service, tier: attempt.tier, net: step.run.net, nodes: [] };
+  const { tier } = attempt;
+  const { net } = step.run;
+  return service && { service, tier, net, nodes: attempt.nodes.map((node) => ({ node, tier, nets: [net] })) };
 }
 
 /** A signal of its own for each call: many listeners on one make Node warn of a leak. */

@@ -131,7 +131,7 @@ function hasStarted(job: Job): boolean {
 
 /**
  * Judges where a job is, or was: `unplaced` (on no node, and not started), `allowed` (on a node of its
- * target), `violation` (anywhere else). A node that the plan did not know is judged by one fresh
+ * target), `violation` (anywhere else). A node that was not known at the planning is judged by one fresh
  * look-up; when that fails, it rejects, and nothing of the job may be used.
  */
 export async function checkPlacement(

@@ -24,7 +24,12 @@ export function readStep(value: unknown): StepRecord {
   // Schema 1 had neither facts nor edits nor holds.
   const record = schema === 1 ? { ...value, schema: 2, facts: null, edited: null, hold: null } : value;
   if (!isStep(record)) throw invalid();
-  return record;
+  return record.attempts.every(({ nodes }) => nodes !== undefined) ? record : withoutNodes(record);
+}
+
+// The first records of attempts did not have the nodes that were known: none counts but those of now.
+function withoutNodes(step: StepRecord): StepRecord {
+  return { ...step, attempts: step.attempts.map((attempt) => ({ ...attempt, nodes: attempt.nodes ?? [] })) };
 }
 
 function invalid(): SkillRunError {
@@ -54,7 +59,7 @@ function isStep(value: Record<string, unknown>): value is Record<string, unknown
     isNullOr(value.edited, isObject) &&
     isNullOr(value.hold, isHold) &&
     Array.isArray(value.attempts) &&
-    value.attempts.every(isObject) &&
+    value.attempts.every(isAttempt) &&
     isNullOr(value.lease, isObject) &&
     typeof value.cancelAsked === 'boolean' &&
     isNullOr(value.end, isObject)
@@ -68,6 +73,12 @@ function isOwner(value: unknown): boolean {
     isId('prj', value.project) &&
     isNullOr(value.agent, (agent) => isId('agt', agent))
   );
+}
+
+function isAttempt(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { nodes = [] } = value;
+  return Array.isArray(nodes) && nodes.every((node) => typeof node === 'string');
 }
 
 function isHold(value: unknown): boolean {

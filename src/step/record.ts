@@ -124,6 +124,8 @@ export interface StepAttempt {
   /** `RunService.id`. */
   readonly service: string;
   readonly tier: 'own' | 'pool';
+  /** The ids of the tier's nodes as known at the submit, the first 100: one that leaves the list later still counts. */
+  readonly nodes: readonly string[];
   /** The idempotency key, from the step's id and the attempt's number. */
   readonly key: string;
   /** Once the Run has answered. */

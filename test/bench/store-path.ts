@@ -54,7 +54,14 @@ async function play(store: StorePort, scope: StoreScope): Promise<void> {
   await save({ state: 'approved' });
   await save({ lease: { holder: 'bench', until: Date.now() + 30_000 } });
   await audit('submit', step);
-  const attempt = { service: 'bench', tier: 'own', key: step.id, job: null, state: 'open' } as const;
+  const attempt = {
+    service: 'bench',
+    tier: 'own',
+    nodes: ['node'],
+    key: step.id,
+    job: null,
+    state: 'open',
+  } as const;
   await save({ state: 'submitting', attempts: [attempt] });
   await save({ state: 'submitted', attempts: [{ ...attempt, job: newId('job', Date.now()) }] });
   await save({ state: 'running' });

@@ -1,5 +1,6 @@
 import type { ModelCall } from '../../src/gateway/resolve.ts';
 import { type SkillSet, verifySkills } from '../../src/menu/skill-set.ts';
+import { createManualClock } from '../../src/testing/manual-clock.ts';
 import { readySkills } from '../../src/testing/skills.ts';
 import type { Asked } from './evidence.ts';
 
@@ -7,20 +8,23 @@ import type { Asked } from './evidence.ts';
 export const agentId = 'agt_01JAB2C3D4E5F6G7H8J9K0MNPQ';
 export const token = 'secret-token-of-the-host';
 
-/** The skills of every process. */
+/** The skills of every process, installed an hour before anything happens. */
 export function chaosSkills(): Promise<SkillSet> {
-  return verifySkills([readySkills.slugify, readySkills.fetchTitle]);
+  const clock = createManualClock(Date.UTC(2025, 11, 31, 23));
+  return verifySkills([readySkills.slugify, readySkills.fetchTitle], { clock });
 }
 
-/** How many different calls there are. */
-const calls = 3;
+/** The call after everything: it has no room in the allowance, so what others left held is looked after. */
+export const lastCall = 9;
+/** Calls of the same work as the first. */
+export const sameAsFirst = [10, 20, 30, 40] as const;
 
-/** The model's call of that number: the first and the last are of one tool, the second of one with a network. */
+/** The model's call of that number: the second is of a tool with a network, the others of one without. */
 export function callOf(skills: SkillSet, number: number): ModelCall {
   const id = `c${number}`;
   return number === 1
     ? { id, name: nameOf(skills, 'fetch_title'), arguments: { url: 'https://example.org/' } }
-    : { id, name: nameOf(skills, 'slugify'), arguments: { title: `Title ${number}` } };
+    : { id, name: nameOf(skills, 'slugify'), arguments: { title: `Title ${number % 10}` } };
 }
 
 function nameOf(skills: SkillSet, tool: string): string {
@@ -31,7 +35,7 @@ function nameOf(skills: SkillSet, tool: string): string {
 
 /** What each call asks for, taken from the call and the skill's listing. */
 export function askedOf(skills: SkillSet): ReadonlyMap<string, Asked> {
-  const all = Array.from({ length: calls }, (_, number): [string, Asked] => {
+  const all = [0, 1, 2, lastCall, ...sameAsFirst].map((number): [string, Asked] => {
     const call = callOf(skills, number);
     const entry = skills.find(call.name);
     if (entry === undefined) throw new Error(`No tool ${call.name} in the menu.`);

@@ -1,12 +1,18 @@
 import type { StepRecord } from '../../src/step/record.ts';
+import type { AllowanceRecord } from '../../src/store/allowance.ts';
 import type { AuditEntry } from '../../src/store/audit.ts';
 import type { StorePort } from '../../src/store/port.ts';
 
-/** Something that the store did, in the order in which it did it. */
+/** Something that was done, for the most part by the store, in the order in which it was. */
 export type Effect =
   | { readonly kind: 'created' | 'updated'; readonly step: StepRecord; readonly life: number }
   | { readonly kind: 'audited'; readonly entry: AuditEntry; readonly life: number }
-  | { readonly kind: 'granted' | 'removed'; readonly grant: string; readonly life: number }
+  | { readonly kind: 'granted'; readonly grant: string; readonly key: string; readonly life: number }
+  | { readonly kind: 'removed'; readonly grant: string; readonly life: number }
+  | { readonly kind: 'charged'; readonly account: AllowanceRecord; readonly life: number }
+  /** A call of the model's, and a turn of the person's that ends what waits: when they began, and it was done. */
+  | { readonly kind: 'called'; readonly call: string; readonly life: number }
+  | { readonly kind: 'superseding' | 'superseded'; readonly turn: number }
   /** A look for a grant: when it began. */
   | { readonly kind: 'looked'; readonly key: string; readonly life: number };
 
@@ -43,7 +49,7 @@ export function storeThrough(
       put: (grant) =>
         through('grants.put', async () => {
           const stored = await grants.put(grant);
-          if (stored.id === grant.id) told({ kind: 'granted', grant: grant.id, life });
+          if (stored.id === grant.id) told({ kind: 'granted', grant: grant.id, key: grant.key, life });
           return stored;
         }),
       find: (key) =>
@@ -67,7 +73,15 @@ export function storeThrough(
           return appended;
         }),
     },
-    allowance: around(allowance, 'allowance', through),
+    allowance: {
+      ...around(allowance, 'allowance', through),
+      put: (account) =>
+        through('allowance.put', async () => {
+          const stored = await allowance.put(account);
+          if (stored) told({ kind: 'charged', account, life });
+          return stored;
+        }),
+    },
   };
 }
 

@@ -1,20 +1,26 @@
 // One of the processes that are killed: opens the store, and does what it is told through a gateway a person.
+import { isSkillRunError } from '../../src/errors.ts';
 import type { SkillGateway } from '../../src/gateway/gateway.ts';
 import type { Json } from '../../src/skill/json.ts';
 import { chaosSkills } from './calls.ts';
-import { storeThrough } from './chaos-store.ts';
+import { type Effect, storeThrough } from './chaos-store.ts';
 import { recordsOf, type Sent } from './evidence.ts';
 import { fastClock } from './fast-clock.ts';
+import { storeTrouble } from './life.ts';
 import { type Order, type Report, type Start, subjectHeader } from './orders.ts';
 import { perform } from './perform.ts';
 import { openGateway } from './process.ts';
-import { openTarget } from './stores.ts';
+import { createRandom } from './random.ts';
+import type { StoreTrouble } from './schedule.ts';
+import { openBusy } from './stores.ts';
 
 const { target, url, epoch } = JSON.parse(process.argv[2] ?? '') as Start;
 const clock = fastClock(epoch);
 const skills = await chaosSkills();
-const { store } = await openTarget(target);
+const { store } = await openBusy(target);
+const random = createRandom(process.pid);
 const gateways = new Map<string, SkillGateway>();
+const troubles = new Map<string, StoreTrouble>();
 let left = 0;
 
 // Settles once the kernel has it: it is not lost with the process.
@@ -32,17 +38,51 @@ const through = async <T>(_: string, call: () => Promise<T>): Promise<T> => {
   return answer;
 };
 
+const troubled = async <T>(subject: string, call: () => Promise<T>): Promise<T> => {
+  const trouble = left === 0 ? undefined : troubles.get(subject);
+  const { ms = 0, fail } = trouble === undefined ? {} : storeTrouble(random, trouble);
+  if (ms > 0) await clock.sleep(ms);
+  if (fail === 'before') throw new Error('The store failed on order, before it did anything.');
+  const answer = await call().catch((error: unknown) => {
+    if (isSkillRunError(error, 'store_unavailable')) void tell({ kind: 'unavailable' });
+    throw error;
+  });
+  if (fail === 'after') throw new Error('The store failed on order, after it had done its work.');
+  return answer;
+};
+
+const ordered: readonly Effect['kind'][] = ['created', 'updated', 'granted', 'removed', 'looked'];
+
+const did = (subject: string, effect: Effect): void => {
+  const at = Number(process.hrtime.bigint());
+  if (ordered.includes(effect.kind)) void tell({ kind: 'did', subject, effect, at });
+};
+
 function gatewayOf({ person, plan, approvalExpiryMs }: Order & { kind: 'act' }): SkillGateway {
   const { subject } = person;
-  const known = gateways.get(subject);
+  const name = `${subject} ${plan.ceiling}`;
+  const known = gateways.get(name);
   if (known !== undefined) return known;
   const made = openGateway({
     clock,
-    store: storeThrough(store, through, 0, () => {}),
+    store: storeThrough(
+      store,
+      (what, call) => through(what, () => troubled(subject, call)),
+      process.pid,
+      (effect) => did(subject, effect),
+    ),
     fetch: (input, init) => {
       const request = new Request(input, init);
       request.headers.set(subjectHeader, subject);
       return through('', () => fetch(request));
+    },
+    registry: {
+      listing: (slug) =>
+        through('', async () => {
+          const answer = await fetch(`${url}/registry/${slug}`, { headers: { [subjectHeader]: subject } });
+          if (!answer.ok) throw new Error('The registry is down on order.');
+          return answer.json();
+        }),
     },
     point,
     skills,
@@ -54,13 +94,14 @@ function gatewayOf({ person, plan, approvalExpiryMs }: Order & { kind: 'act' }):
     onSent: (sent) => tell({ kind: 'sent', subject, sent }),
     onFinished: (step) => void tell({ kind: 'finished', subject, step }),
   });
-  gateways.set(subject, made);
+  gateways.set(name, made);
   return made;
 }
 
 async function obey(order: Order & { kind: 'act' }): Promise<void> {
   const { id, act, person } = order;
   const { subject } = person;
+  troubles.set(subject, order.trouble);
   let applied: Sent | undefined;
   let thrown: string | undefined;
   try {
@@ -70,8 +111,9 @@ async function obey(order: Order & { kind: 'act' }): Promise<void> {
       person,
       stepOf: async (call) => {
         for (let tries = 0; tries < 20; tries += 1) {
-          const { steps } = await recordsOf(store, person);
-          const step = steps.find((one) => one.call.id === `c${call}`);
+          // A look of ours, which may be made again.
+          const records = await recordsOf(store, person).catch(() => undefined);
+          const step = records?.steps.find((one) => one.call.id === `c${call}`);
           if (step !== undefined) return step.id;
           await clock.sleep(200);
         }
@@ -82,6 +124,7 @@ async function obey(order: Order & { kind: 'act' }): Promise<void> {
         applied = sent;
         return tell({ kind: 'sent', subject, sent });
       },
+      onPhase: () => {},
       onGot: ({ step, outcome }) => {
         const value: Json = outcome.status === 'completed' ? outcome.value.reveal() : null;
         void tell({ kind: 'got', subject, step, outcome, value });

@@ -11,8 +11,8 @@ export type Task = Omit<Order & { kind: 'act' }, 'id' | 'kind'>;
 export interface Crew extends AsyncDisposable {
   /** How many were killed so far. */
   readonly kills: number;
-  /** Settles when it is done, or when the process is dead. */
-  order(by: number, task: Task): Promise<void>;
+  /** Settles when it is done, or with the number of the kill when the process died over it. */
+  order(by: number, task: Task): Promise<number | undefined>;
   /** SIGKILL, at once. */
   kill(by: number): void;
   /** From here on nobody kills himself. */
@@ -37,7 +37,7 @@ export interface CrewOptions {
 interface Worker {
   child: ChildProcess;
   ready: Promise<unknown>;
-  readonly orders: Map<number, () => void>;
+  readonly orders: Map<number, (kill?: number) => void>;
 }
 
 export async function createCrew({ start, program, random, onReport, onBack }: CrewOptions): Promise<Crew> {
@@ -62,10 +62,10 @@ export async function createCrew({ start, program, random, onReport, onBack }: C
       onReport(report);
     });
     child.once('exit', (_, signal) => {
-      for (const settle of worker.orders.values()) settle();
-      if (isOver) return;
-      if (signal !== 'SIGKILL') throw new Error('A process of chaos ended by itself.');
+      if (!isOver && signal !== 'SIGKILL') throw new Error('A process of chaos ended by itself.');
       kills += 1;
+      for (const settle of worker.orders.values()) settle(kills);
+      if (isOver) return;
       worker.child = spawn();
       begin(worker);
       void worker.ready.then(() => {
@@ -94,12 +94,12 @@ export async function createCrew({ start, program, random, onReport, onBack }: C
         const worker = workers[by] as Worker;
         last += 1;
         const id = last;
-        const settle = (): void => {
+        const settle = (kill?: number): void => {
           worker.orders.delete(id);
-          resolve();
+          resolve(kill);
         };
         if (!worker.child.connected) {
-          resolve();
+          resolve(undefined);
           return;
         }
         worker.orders.set(id, settle);

@@ -1,3 +1,4 @@
+import { canonicalJson } from '../../src/skill/json.ts';
 import type { StepRecord } from '../../src/step/record.ts';
 import type { Effect } from './chaos-store.ts';
 import type { Evidence } from './evidence.ts';
@@ -52,44 +53,55 @@ function isUnapproved(effect: Effect, id: string): boolean {
 
 function wasSent({ id, decision }: StepRecord, { sent }: Pick<Evidence, 'sent'>): boolean {
   if (decision?.via !== 'person') return true;
-  const kinds = decision.effect === 'approve' ? ['approve', 'always'] : ['deny'];
+  const kinds = decision.effect === 'approve' ? ['approve', 'always', 'edit'] : ['deny'];
   return sent.some((one) => one.step === id && one.applied !== false && kinds.includes(one.kind));
 }
 
 function forgotten(step: StepRecord, { sent }: Evidence): string[] {
   const applied = sent.filter((one) => one.step === step.id && one.applied === true);
   const found: string[] = [];
-  for (const { kind } of applied) {
+  for (const { kind, arguments: edited } of applied) {
     const isKept =
       kind === 'cancel'
         ? step.cancelAsked || step.end !== null
         : step.decision?.effect === (kind === 'deny' ? 'deny' : 'approve');
+    const isEdit = edited === undefined || canonicalJson(edited) === canonicalJson(step.run.arguments);
+    if (!isEdit) found.push(`${step.id}: it would run with other arguments than those that were applied`);
     if (!isKept) found.push(`${step.id}: the ${kind} that was said to be applied is not in its record`);
   }
   return found;
 }
 
 /** Submits under a grant that was gone when it was last looked for, or was not looked for at all. */
-export function wrongGrants({ effects = [] }: Evidence): string[] {
+export function wrongGrants({ effects, told = [] }: Evidence): string[] {
+  const known = effects ?? told;
   const found: string[] = [];
-  for (const [at, effect] of effects.entries()) {
+  for (const [at, effect] of known.entries()) {
     if (effect.kind !== 'updated') continue;
     const { step, life } = effect;
     if (step.decision?.via !== 'grant') continue;
     const grant = step.decision.by;
-    const before = effects.slice(0, at);
-    const previous = before.findLast((one): one is Effect & { kind: 'updated' } => isOf(one, step.id));
-    if (step.attempts.length <= (previous?.step.attempts.length ?? 0)) continue;
+    const before = known.slice(0, at);
+    // A life that submits has stored the revision before: its lease, or what became of the attempt before.
+    const leased = before.findIndex(
+      (one) => isOf(one, step.id) && one.life === life && one.step.revision === step.revision - 1,
+    );
+    const lease = before[leased];
+    if (lease?.kind !== 'updated' || step.attempts.length <= lease.step.attempts.length) continue;
     const removed = before.findIndex((one) => one.kind === 'removed' && one.grant === grant);
-    const looked = before.findLastIndex((one) => one.kind === 'looked' && one.life === life);
-    const leased = before.findLastIndex((one) => isOf(one, step.id));
-    if (removed >= 0 && (looked < leased || removed < looked)) {
+    const made = known.find((one) => one.kind === 'granted' && one.grant === grant);
+    const key = made?.kind === 'granted' ? made.key : undefined;
+    // The first look since is its own, or one of another step's before it.
+    const looked = before.findIndex(
+      (one, n) => n > leased && one.kind === 'looked' && one.life === life && one.key === (key ?? one.key),
+    );
+    if (removed >= 0 && (looked < 0 || removed < looked)) {
       found.push(`${step.id}: submitted under ${grant}, which had been revoked before`);
     }
   }
   return found;
 }
 
-function isOf(effect: Effect, id: string): boolean {
+function isOf(effect: Effect, id: string): effect is Effect & { kind: 'created' | 'updated' } {
   return (effect.kind === 'created' || effect.kind === 'updated') && effect.step.id === id;
 }

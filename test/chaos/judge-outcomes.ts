@@ -6,10 +6,10 @@ import { didRun, jobsOf } from './judge.ts';
 import type { MadeJob } from './network.ts';
 
 /** Ends and outcomes that say something else than what Run knows. */
-export function wrongOutcomes({ steps, jobs, got, nodesChanged }: Evidence): string[] {
+export function wrongOutcomes({ steps, jobs, got }: Evidence): string[] {
   const byId = new Map(steps.map((step) => [step.id, step]));
   return [
-    ...steps.flatMap((step) => wrongEnd(step, jobsOf(jobs, step.id), nodesChanged)),
+    ...steps.flatMap((step) => wrongEnd(step, jobsOf(jobs, step.id))),
     ...got.flatMap(({ step: id, outcome }) => {
       const step = byId.get(id ?? '');
       return step === undefined ? strange(outcome) : wrongOutcome(outcome, step, jobsOf(jobs, step.id));
@@ -26,7 +26,7 @@ function statusOf({ end, job }: MadeJob): EndStatus {
   return 'fail' in end && end.exitCode !== undefined ? 'tool_failed' : 'run_error';
 }
 
-function wrongEnd(step: StepRecord, made: readonly MadeJob[], nodesChanged: boolean): string[] {
+function wrongEnd(step: StepRecord, made: readonly MadeJob[]): string[] {
   const { end } = step;
   if (end === null) return [];
   const found: string[] = [];
@@ -34,8 +34,9 @@ function wrongEnd(step: StepRecord, made: readonly MadeJob[], nodesChanged: bool
   const ran = made.filter(didRun);
   if (end.executed === false && ran.length > 0) tell('as not executed, and its job ran');
   if (end.executed === true && ran.length === 0) tell('as executed, and no job of it ran');
-  if (end.status === 'placement_violation' && !nodesChanged) tell('and no node had changed');
-  if (end.job !== undefined && end.status !== 'placement_violation') {
+  // A node may leave the list after it took a job: it was known at the submit.
+  if (end.status === 'placement_violation') tell('and every job was where it may be');
+  if (end.job !== undefined) {
     const truth = made.find(({ job }) => job.id === end.job?.id);
     if (truth === undefined) tell(`with ${end.job.id}, which is no job of it`);
     else if (!endsLike(statusOf(truth), end.status)) tell(`and Run says ${truth.job.state}`);

@@ -4,7 +4,7 @@ import type { StepRecord } from '../../src/step/record.ts';
 import { isStepEnd } from '../../src/step/transitions.ts';
 import { type AuditEntry, type AuditEvent, auditRoot, chainEntry } from '../../src/store/audit.ts';
 import type { Effect } from './chaos-store.ts';
-import type { Evidence } from './evidence.ts';
+import type { Asked, Evidence } from './evidence.ts';
 
 /** What is wrong with the records themselves: their chain, their order, what ran of them. */
 export function wrongRecords(evidence: Evidence): string[] {
@@ -53,6 +53,7 @@ function auditsOf(step: StepRecord): { event: readonly AuditEvent[]; job?: strin
   const { decision, end, attempts, state } = step;
   return [
     ...(decision?.effect === 'approve' ? [{ event: ['approve'] as const }] : []),
+    ...(step.edited !== null ? [{ event: ['edit'] as const }] : []),
     ...(state === 'denied' ? [{ event: ['deny'] as const }] : []),
     ...attempts.map(({ key }) => ({ event: ['submit'] as const, job: key })),
     ...(attempts.some((attempt) => attempt.state === 'withdrawing')
@@ -109,11 +110,27 @@ function revisions({ id, revision }: StepRecord, effects: readonly Effect[]): st
   return found;
 }
 
-function otherWork({ asked, steps, jobs }: Evidence): string[] {
+/** What a person made of the call's arguments, or those; `undefined` for an edit that nobody sent. */
+function approvedArguments(
+  { id, run, edited }: StepRecord,
+  call: Asked,
+  sent: Evidence['sent'],
+): Asked['arguments'] | undefined {
+  if (edited === null) return call.arguments;
+  const made = canonicalJson(run.arguments);
+  return sent.find((one) => {
+    const isOf = one.kind === 'edit' && one.step === id && one.applied !== false;
+    return isOf && canonicalJson(one.arguments as unknown as Json) === made;
+  })?.arguments;
+}
+
+function otherWork({ asked, steps, jobs, sent }: Evidence): string[] {
   return jobs.flatMap(({ spec, job }) => {
     const step = steps.find(({ id }) => spec.idempotency_key?.split(':')[1] === id);
     const call = asked.get(step?.call.id ?? '');
     if (step === undefined || call === undefined) return [];
+    const input = approvedArguments(step, call, sent);
+    if (input === undefined) return [`${step.id}: it has arguments that nobody sent`];
     const made = {
       args: spec.args,
       code: spec.inputs.map(({ sha256 }) => sha256 ?? '').sort(),
@@ -121,7 +138,7 @@ function otherWork({ asked, steps, jobs }: Evidence): string[] {
       limits: { wall_ms: spec.limits.wall_ms, mem_bytes: spec.limits.mem_bytes },
     };
     const approved = {
-      args: { tool: call.tool, entry: call.entry, input: call.arguments },
+      args: { tool: call.tool, entry: call.entry, input },
       code: call.code,
       egress: call.egress,
       limits: step.run.limits,

@@ -1,16 +1,19 @@
 import type { StepRecord } from '../../src/step/record.ts';
 import { isStepEnd } from '../../src/step/transitions.ts';
 import type { Evidence } from './evidence.ts';
+import { miscounted, wrongHolds } from './judge-allowance.ts';
 import { wrongDecisions, wrongGrants } from './judge-decisions.ts';
 import { wrongOutcomes } from './judge-outcomes.ts';
 import { wrongRecords } from './judge-records.ts';
+import { wrongListings } from './judge-registry.ts';
+import { leftWaiting, wrongTurns } from './judge-turns.ts';
 import type { MadeJob } from './network.ts';
 
 /** What was found of one schedule, each in words; three empty lists are what is promised. */
 export interface Verdict {
-  /** Calls of which more than one job ran, steps that were decided or told as finished more than once. */
+  /** Calls of which more than one job ran, steps that were decided or told as finished or charged more than once. */
   readonly duplicates: readonly string[];
-  /** Approved steps that came to no end, and ends that nobody was told of. */
+  /** Approved steps that came to no end, ends that nobody was told of, runs that nobody charged. */
   readonly lost: readonly string[];
   /** Everything else that must never be. */
   readonly wrong: readonly string[];
@@ -19,19 +22,25 @@ export interface Verdict {
 /** Compares what the library recorded and answered with what Run knows. */
 export function judge(evidence: Evidence): Verdict {
   const { steps, jobs, hung } = evidence;
+  const { twice, never } = miscounted(evidence);
   const ran = new Map(steps.map((step) => [step.id, jobsOf(jobs, step.id).filter(didRun)]));
   return {
-    duplicates: duplicatesOf(evidence),
+    duplicates: [...duplicatesOf(evidence), ...twice],
     lost: [
       ...hung.map((what) => `${what} never came to an end`),
       ...steps.flatMap((step) => lostOf(step, ran.get(step.id) ?? [])),
       ...orphans(evidence),
+      ...leftWaiting(evidence),
+      ...never,
     ],
     wrong: [
       ...wrongRecords(evidence),
       ...wrongDecisions(evidence),
       ...wrongGrants(evidence),
       ...wrongOutcomes(evidence),
+      ...wrongHolds(evidence),
+      ...wrongListings(evidence),
+      ...wrongTurns(evidence),
     ],
   };
 }

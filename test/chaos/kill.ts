@@ -7,7 +7,7 @@ import { subjectHeader } from './orders.ts';
 import { createRandom } from './random.ts';
 import { createTally, judged, type Tally } from './run.ts';
 import { makeSchedule, processes } from './schedule.ts';
-import { makeTarget, openTarget, type StoreName } from './stores.ts';
+import { makeTarget, openTarget, pester, type StoreName } from './stores.ts';
 
 /** Which schedules are played with real processes, and over what. */
 export interface KillOptions {
@@ -36,6 +36,8 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
   const server = await listenOnLoopback(async (request) => {
     const lane = lanes.get(request.headers.get(subjectHeader) ?? '');
     if (lane === undefined) return new Response(null, { status: 404 });
+    const [, what, slug = ''] = new URL(request.url).pathname.split('/');
+    if (what === 'registry') return listed(lane, slug);
     return lane.network.send(request);
   });
   await using crew: Crew = await createCrew({
@@ -43,7 +45,8 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
     program,
     random,
     onReport(report) {
-      if ('subject' in report) lanes.get(report.subject)?.hear(report);
+      if (report.kind === 'unavailable') tally.unavailable += 1;
+      else if ('subject' in report) lanes.get(report.subject)?.hear(report);
     },
     onBack(by) {
       if (!isQuiet) for (const lane of lanes.values()) void lane.resumeAll(by);
@@ -60,15 +63,20 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
     isQuiet = false;
     crew.stir();
     // Somebody dies in any case, and not at an await point.
+    const over = new AbortController();
+    const pestered = pester(made.target, random, over.signal);
     const killed = clock.sleep(random.int(5000)).then(() => crew.kill(random.int(processes)));
     await Promise.all([killed, ...batch.map(({ lane }) => lane.play())]);
     isQuiet = true;
     crew.calm();
     if (random.chance(0.5)) for (let by = 0; by < processes; by += 1) crew.kill(by);
-    for (const { lane } of batch) lane.network.heal();
+    over.abort();
+    await pestered;
+    for (const { lane } of batch) lane.heal();
     await Promise.all(batch.map(({ lane }) => settle(lane)));
     for (const { index, lane } of batch) {
       await judged(tally, index, await lane.evidence());
+      tally.deaths.push(lane.deaths);
       lanes.delete(lane.person.subject);
     }
   }
@@ -79,10 +87,20 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
   async function settle(lane: Lane): Promise<void> {
     for (let round = 0; round < rounds; round += 1) {
       const until = await lane.leasedUntil();
-      if (until === undefined) return;
+      if (until === undefined) break;
       await clock.sleep(until - clock.now() + 100);
       await crew.ready();
       await lane.resumeAll(round % processes);
     }
+    await crew.ready();
+    await lane.takeStock();
+  }
+}
+
+function listed({ registry }: Lane, slug: string): Response {
+  try {
+    return Response.json(registry.listing(slug));
+  } catch {
+    return new Response(null, { status: 503 });
   }
 }

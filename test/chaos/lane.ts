@@ -5,22 +5,31 @@ import { untrusted } from '../../src/result/untrusted.ts';
 import type { Person } from '../../src/run/service.ts';
 import { isStepEnd } from '../../src/step/transitions.ts';
 import type { StorePort } from '../../src/store/port.ts';
-import { askedOf } from './calls.ts';
+import { askedOf, lastCall } from './calls.ts';
+import type { Effect } from './chaos-store.ts';
 import type { Crew } from './crew.ts';
 import { type Evidence, type Got, recordsOf, type Sent } from './evidence.ts';
 import { createNetwork, type Network } from './network.ts';
 import type { Report } from './orders.ts';
 import type { GatewayAct } from './perform.ts';
-import { expiryMs, type Schedule } from './schedule.ts';
+import { createRegistry, type Registry } from './registry.ts';
+import { expiryMs, type ProcessPlan, type Schedule } from './schedule.ts';
 
 /** One schedule among those that are played at the same time over the processes of a crew. */
 export interface Lane {
   readonly person: Person;
   readonly network: Network;
+  readonly registry: Registry;
+  /** How many processes died over something of it. */
+  readonly deaths: number;
   hear(report: Report): void;
   /** Does what the schedule says, and waits for those that do not die over it. */
   play(): Promise<void>;
   resumeAll(by: number): Promise<void>;
+  /** From here on nothing goes wrong. */
+  heal(): void;
+  /** A step without room looks after what those that died have left held. */
+  takeStock(): Promise<void>;
   /** When the last lease on a step to go on with is over; `undefined` when there is no such step. */
   leasedUntil(): Promise<number | undefined>;
   evidence(): Promise<Evidence>;
@@ -37,6 +46,8 @@ export interface LaneOptions {
 
 // On the fast clock: nothing takes that long but what hangs.
 const patienceMs = 300_000;
+// Between a look at the registry and the submit after it, on a machine that does other things too.
+const slackMs = 20_000;
 
 export function createLane({ schedule, crew, clock, store, skills }: LaneOptions): Lane {
   const now = clock.now();
@@ -47,28 +58,40 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
   const finished: string[] = [];
   const thrown: string[] = [];
   const hung: string[] = [];
-  let nodesChanged = false;
+  const told: { effect: Effect; at: number }[] = [];
+  const registry = createRegistry(clock);
+  // All processes have one host, and it made them alike.
+  const { ceiling = null, listingMaxAgeMs = null } = schedule.plans[0] ?? {};
+  let trouble = schedule.store;
+  let turns = 0;
+  const deaths = new Set<number>();
 
-  const patiently = async (what: string, work: Promise<unknown>): Promise<void> => {
+  const patiently = async (what: string, work: Promise<number | undefined>): Promise<void> => {
     const over = new AbortController();
     const late = clock.sleep(patienceMs, over.signal).then(
       () => void hung.push(what),
       () => {},
     );
-    await Promise.race([work, late]);
+    const kill = await Promise.race([work, late]);
+    if (typeof kill === 'number') deaths.add(kill);
     over.abort();
   };
-  const order = (act: GatewayAct, mode?: 'ask'): Promise<void> => {
-    const plan = schedule.plans[act.by] ?? { mode: 'ask', answer: 'nothing', answerMs: 0, skewMs: 0 };
-    const task = { act, person, plan: mode ? { ...plan, mode } : plan, approvalExpiryMs: expiryMs(schedule) };
+  const order = (act: GatewayAct, change: Partial<ProcessPlan> = {}): Promise<void> => {
+    const plan = { ...(schedule.plans[act.by] as ProcessPlan), ...change };
+    const task = { act, person, plan, approvalExpiryMs: expiryMs(schedule), trouble };
     return patiently(`${act.kind} in ${act.by}`, crew().order(act.by, task));
   };
 
   return {
     person,
     network,
+    registry,
+    get deaths() {
+      return deaths.size;
+    },
     hear(report) {
-      if (report.kind === 'sent') sent.push(report.sent);
+      if (report.kind === 'did') told.push(report);
+      else if (report.kind === 'sent') sent.push(report.sent);
       else if (report.kind === 'finished') finished.push(report.step);
       else if (report.kind === 'done') {
         if (report.thrown !== undefined) thrown.push(report.thrown);
@@ -86,17 +109,29 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
       for (const act of schedule.acts) {
         await clock.sleep(act.wait);
         if (act.kind === 'own') {
-          nodesChanged ||= act.state === 'down';
           network.setOwn(act.state);
           if (act.state === 'up') await network.stranger();
-        } else if (act.kind === 'stranger') await network.stranger();
+        } else if (act.kind === 'registry') registry.set(act.state);
+        else if (act.kind === 'stranger') await network.stranger();
         else if (act.kind === 'kill') crew().kill(act.by);
         // Clocks that jump are for the schedules inside of one process.
-        else if (act.kind !== 'jump') under.push(order(act));
+        else if (act.kind !== 'jump') {
+          if (act.kind === 'newTurn') turns += 1;
+          under.push(order(act));
+        }
       }
       await Promise.all(under);
     },
-    resumeAll: (by) => order({ kind: 'resumeAll', wait: 0, by }, 'ask'),
+    resumeAll: (by) => order({ kind: 'resumeAll', wait: 0, by }, { mode: 'ask' }),
+    heal() {
+      trouble = { slow: 0, slowMs: 0, fail: 0 };
+      network.heal();
+      registry.set('listed');
+    },
+    async takeStock() {
+      if (ceiling === null) return;
+      await order({ kind: 'call', wait: 0, by: 0, call: lastCall }, { mode: 'auto', ceiling: 1 });
+    },
     async leasedUntil() {
       const { steps } = await recordsOf(store, person);
       const open = steps.filter(({ state }) => state !== 'pending' && !isStepEnd(state));
@@ -115,7 +150,11 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
         finished,
         hung,
         thrown,
-        nodesChanged,
+        told: told.sort((a, b) => a.at - b.at).map(({ effect }) => effect),
+        newTurns: turns,
+        ceiling,
+        registry:
+          listingMaxAgeMs === null ? null : { history: registry.history, maxAgeMs: listingMaxAgeMs, slackMs },
       };
     },
   };

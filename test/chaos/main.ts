@@ -52,13 +52,21 @@ async function play(storeName: StoreName): Promise<Tally> {
   return await tallySchedules({ seed, indices, skills, store: store.next });
 }
 
-function report(store: StoreName, { schedules, duplicates, lost, wrong, crashes, found }: Tally): void {
+function report(
+  store: StoreName,
+  { schedules, duplicates, lost, wrong, crashes, deaths, unavailable, found }: Tally,
+): void {
   for (const { index, verdict } of found)
     process.stderr.write(`--only ${index}: ${JSON.stringify(verdict)}\n`);
-  const deaths = [...crashes.values()].reduce((sum, times) => sum + times, 0);
+  const died = [...crashes.values()].reduce((sum, times) => sum + times, 0);
   const where = values.kill ? 'by SIGKILL' : `in ${crashes.size} kinds of await points`;
-  process.stderr.write(`${store}: ${deaths} deaths ${where}\n`);
-  process.stdout.write(`${JSON.stringify({ schedules, duplicates, lost, wrong, seed, store })}\n`);
+  process.stderr.write(`${store}: ${died} deaths ${where}\n`);
+  const killed = values.kill ? { killed: deaths.filter((times) => times > 0).length } : {};
+  if (values.kill)
+    process.stderr.write(
+      `deaths over each schedule: ${deaths.join(' ')}; calls of the store that failed: ${unavailable}\n`,
+    );
+  process.stdout.write(`${JSON.stringify({ schedules, duplicates, lost, wrong, ...killed, seed, store })}\n`);
   if (duplicates + lost + wrong > 0) process.exitCode = 1;
 }
 

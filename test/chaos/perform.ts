@@ -1,4 +1,4 @@
-import { SkillRunError } from '../../src/errors.ts';
+import { isSkillRunError } from '../../src/errors.ts';
 import type { SkillGateway } from '../../src/gateway/gateway.ts';
 import type { SkillSet } from '../../src/menu/skill-set.ts';
 import type { Person } from '../../src/run/service.ts';
@@ -7,11 +7,14 @@ import type { Got, Sent } from './evidence.ts';
 import type { Act } from './schedule.ts';
 
 /** What is done through a gateway. */
-export type GatewayAct = Extract<
+export type GatewayAct =
+  | DecisionAct
+  | Extract<Act, { readonly kind: 'call' } | { readonly kind: 'resume' }>
+  | Extract<Act, { readonly kind: 'resumeAll' | 'revoke' | 'newTurn' }>;
+
+type DecisionAct = Extract<
   Act,
-  | { readonly kind: 'call' }
-  | { readonly kind: Sent['kind'] | 'resume' }
-  | { readonly kind: 'resumeAll' | 'revoke' }
+  { readonly kind: 'approve' | 'always' | 'deny' | 'cancel' } | { readonly kind: 'edit' }
 >;
 
 /** Whom an act is done through, and who hears of it. */
@@ -24,13 +27,21 @@ export interface Doing {
   readonly sleep: (ms: number) => Promise<void>;
   readonly onSent: (sent: Sent) => unknown;
   readonly onGot: (got: Got) => void;
+  /** An act of the person's or the model's begins, and one that ends what waits was done. */
+  readonly onPhase: (phase: Phase) => void;
 }
+
+/** Where an act is. */
+export type Phase =
+  | { readonly kind: 'called'; readonly call: string }
+  | { readonly kind: 'superseding' | 'superseded' };
 
 export async function perform(act: GatewayAct, doing: Doing): Promise<void> {
   const { gateway, skills, onGot } = doing;
   switch (act.kind) {
     case 'call': {
       const stop = new AbortController();
+      doing.onPhase({ kind: 'called', call: `c${act.call}` });
       if (act.abort !== undefined) void doing.sleep(act.abort).then(() => stop.abort());
       const outcome = await gateway.call(callOf(skills, act.call), {
         turn: 't',
@@ -51,6 +62,16 @@ export async function perform(act: GatewayAct, doing: Doing): Promise<void> {
       }
       break;
     }
+    case 'newTurn': {
+      doing.onPhase({ kind: 'superseding' });
+      try {
+        await gateway.newTurn({ supersede: true });
+        doing.onPhase({ kind: 'superseded' });
+      } catch (error) {
+        orRefused(error);
+      }
+      break;
+    }
     case 'resume': {
       const step = await doing.stepOf(act.call);
       const outcome = step && (await gateway.resume(step).catch(orRefused));
@@ -58,25 +79,28 @@ export async function perform(act: GatewayAct, doing: Doing): Promise<void> {
       break;
     }
     default:
-      await decide(act.kind, act.call, doing);
+      await decide(act, doing);
   }
 }
 
-async function decide(kind: Sent['kind'], call: number, doing: Doing): Promise<void> {
+async function decide(act: DecisionAct, doing: Doing): Promise<void> {
   const { gateway, person, onSent } = doing;
-  const step = await doing.stepOf(call);
+  const { kind } = act;
+  const step = await doing.stepOf(act.call);
   if (step === undefined) return;
   const by = person.subject;
-  const sent: Sent = { kind, step, applied: 'unknown' };
+  const edited = act.kind === 'edit' ? { arguments: { title: act.title } } : {};
+  const sent: Sent = { kind, step, ...edited, applied: 'unknown' };
   await onSent(sent);
   try {
     if (kind === 'cancel') await gateway.approvals.cancel(step);
     else if (kind === 'deny') await gateway.approvals.deny(step, { by });
-    else await gateway.approvals.approve(step, { by, always: kind === 'always' });
+    else await gateway.approvals.approve(step, { by, always: kind === 'always', ...edited });
     sent.applied = true;
   } catch (error) {
     orRefused(error);
-    if (error instanceof SkillRunError) sent.applied = false;
+    // A store that failed may have done it.
+    if (isSkillRunError(error) && error.code !== 'store_unavailable') sent.applied = false;
   }
 }
 

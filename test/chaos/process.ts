@@ -1,6 +1,7 @@
 import type { Decision } from '../../src/approval/decision.ts';
 import type { Clock } from '../../src/clock.ts';
 import { createSkillGateway, type SkillGateway } from '../../src/gateway/gateway.ts';
+import type { RegistryPort } from '../../src/gateway/registry-port.ts';
 import type { SkillSet } from '../../src/menu/skill-set.ts';
 import { createNodeDirectory } from '../../src/run/nodes.ts';
 import { createRunService } from '../../src/run/run-service.ts';
@@ -16,6 +17,7 @@ export interface ProcessOptions {
   readonly clock: Clock;
   readonly store: StorePort;
   readonly fetch: typeof globalThis.fetch;
+  readonly registry: RegistryPort;
   /** An await point of the host's own. */
   readonly point: (what: string) => Promise<void>;
   readonly skills: SkillSet;
@@ -33,6 +35,7 @@ export interface ProcessOptions {
 /** The gateway of one process. */
 export function openGateway(options: ProcessOptions): SkillGateway {
   const { clock, store, fetch, point, person, plan, skills, approvalExpiryMs, leaseMs = 30_000 } = options;
+  const { ceiling, listingMaxAgeMs } = plan;
   const at = options.baseUrl === undefined ? {} : { baseUrl: options.baseUrl };
   const nodes = createNodeDirectory({ ...at, fetch, clock, ownNodes: () => [ownNode] });
   const gateway = createSkillGateway({
@@ -40,7 +43,9 @@ export function openGateway(options: ProcessOptions): SkillGateway {
     skills,
     clock,
     store,
-    agent: { id: agentId, level: plan.mode === 'auto' ? 'auto' : 'ask' },
+    agent: { id: agentId, level: plan.mode === 'auto' ? 'auto' : 'ask', alone: ceiling !== null },
+    ...(ceiling !== null && { allowance: { seconds: ceiling, period: 'day' } }),
+    ...(listingMaxAgeMs !== null && { registry: options.registry, listingMaxAgeMs }),
     session: 's',
     run: createRunService({ ...at, id: 'run', token: () => token, fetch, clock, nodes }),
     approvalExpiryMs,

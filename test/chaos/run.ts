@@ -13,6 +13,10 @@ export interface Tally {
   wrong: number;
   /** How often a process died inside a call, by what it called. */
   readonly crashes: Map<string, number>;
+  /** Over each schedule with processes of their own: how many of them died over something of it. */
+  readonly deaths: number[];
+  /** How often their store failed by itself. */
+  unavailable: number;
   /** The first findings, in words. */
   readonly found: { index: number; verdict: Verdict }[];
 }
@@ -39,7 +43,16 @@ export async function tallySchedules({ seed, indices, store, ...options }: Tally
 }
 
 export function createTally(): Tally {
-  return { schedules: 0, duplicates: 0, lost: 0, wrong: 0, crashes: new Map(), found: [] };
+  return {
+    schedules: 0,
+    duplicates: 0,
+    lost: 0,
+    wrong: 0,
+    crashes: new Map(),
+    deaths: [],
+    unavailable: 0,
+    found: [],
+  };
 }
 
 /** Counts what is found of one schedule. */

@@ -1,3 +1,4 @@
+import { sameAsFirst } from './calls.ts';
 import type { Random } from './random.ts';
 import { type Act, type ProcessPlan, processes } from './schedule.ts';
 
@@ -10,6 +11,11 @@ export type Scene =
   | 'expiry race'
   | 'replay'
   | 'cancel'
+  | 'edit'
+  | 'new turn'
+  | 'denied again'
+  | 'allowance'
+  | 'registry'
   | 'anything';
 
 /** The heart of a schedule; what it leaves open is drawn. */
@@ -18,6 +24,8 @@ export interface Made {
   readonly mode?: ProcessPlan['mode'];
   readonly own?: boolean;
   readonly pool?: boolean;
+  readonly ceiling?: number | null;
+  readonly listingMaxAgeMs?: number | null;
 }
 
 const soon = [0, 0, 0, 1, 200] as const;
@@ -89,12 +97,83 @@ export const scenes: Readonly<Record<Scene, (random: Random) => Made>> = {
       ...several(random, 0, 2, () => one(random, random.pick(['resume', 'cancel']), 0)),
     ],
   }),
+  edit: (random) => ({
+    mode: 'ask',
+    acts: [
+      call(random, 0),
+      edit(random, 0),
+      ...several(random, 1, 3, () => decision(random, ['edit', 'edit', 'approve', 'always', 'deny'], 0)),
+      ...several(random, 1, 3, () => one(random, 'resume', 0)),
+      ...several(random, 0, 1, () => call(random, 0)),
+    ],
+  }),
+  'new turn': (random) => ({
+    mode: random.pick(['ask', 'ask', 'approver']),
+    acts: [
+      ...several(random, 1, 2, () => call(random, random.pick([0, 2]))),
+      call(random, 0),
+      ...several(random, 1, 2, () => one(random, random.pick(['approve', 'approve', 'deny']), 0)),
+      { kind: 'newTurn', wait: random.pick(soon), by: random.int(processes) },
+      ...several(random, 1, 3, () => decision(random, ['newTurn', 'approve', 'edit', 'resume'], 0)),
+      ...several(random, 0, 2, () => one(random, 'resume', random.pick([0, 2]))),
+    ],
+  }),
+  'denied again': (random) => ({
+    mode: 'ask',
+    acts: [
+      call(random, 0),
+      one(random, 'deny', 0),
+      ...sameAsFirst.flatMap((number) => [
+        { ...call(random, number), wait: random.pick([0, 200, 1000]) },
+        one(random, random.pick(['deny', 'deny', 'deny', 'approve', 'resume']), number),
+      ]),
+    ],
+  }),
+  allowance: (random) => ({
+    ceiling: random.pick([5, 10, 20, 25, 1000]),
+    mode: random.pick(['ask', 'auto', 'auto', 'auto', 'approver']),
+    acts: [
+      call(random, 0),
+      ...several(random, 2, 5, () => call(random, random.pick([0, 1, 2, ...sameAsFirst]))),
+      ...several(random, 1, 4, () =>
+        one(random, random.pick(['approve', 'approve', 'always', 'cancel', 'resume']), random.int(3)),
+      ),
+      ...several(random, 0, 3, () => one(random, 'resume', random.int(3))),
+    ],
+  }),
+  registry: (random) => {
+    const number = random.pick([0, 0, 1]);
+    const change = (wait: number): Act => {
+      const state = random.pick(['retired', 'retired', 'down', 'down', 'listed'] as const);
+      return { kind: 'registry', wait, state };
+    };
+    return {
+      mode: random.pick(['ask', 'ask', 'auto']),
+      listingMaxAgeMs: random.pick([0, 0, 1000, 60_000]),
+      acts: [
+        ...several(random, 0, 1, () => call(random, 2)),
+        ...several(random, 0, 1, () => change(0)),
+        { ...call(random, number), wait: random.pick([0, 1, 11_000]) },
+        ...several(random, 0, 1, () => change(random.pick(soon))),
+        one(random, 'approve', number),
+        change(random.pick(soon)),
+        { ...one(random, 'resume', number), wait: random.pick([0, 1, 1001, 11_000, 72_000]) },
+        ...several(random, 1, 2, () => one(random, random.pick(['resume', 'approve']), number)),
+        change(random.pick([0, 1, 12_000])),
+        { ...call(random, 2), wait: random.pick([0, 11_000, 72_000]) },
+        ...several(random, 0, 3, () => one(random, random.pick(['resume', 'approve']), 2)),
+      ],
+    };
+  },
   anything: (random) => ({
     pool: random.chance(0.9),
+    ceiling: random.chance(0.2) ? random.pick([10, 20, 25, 1000]) : null,
+    listingMaxAgeMs: random.chance(0.2) ? random.pick([0, 1000, 300_000]) : null,
     acts: [
       call(random, 0),
       ...several(random, 3, 9, () => {
         if (random.chance(0.25)) return call(random, random.int(3));
+        if (random.chance(0.1)) return decision(random, ['newTurn', 'edit'], random.pick([0, 2]));
         return one(
           random,
           random.pick(['approve', 'approve', 'always', 'deny', 'cancel', 'resume', 'resume', 'resume']),
@@ -114,7 +193,24 @@ function one(
   kind: 'approve' | 'always' | 'deny' | 'cancel' | 'resume',
   number: number,
 ): Act & { readonly call: number } {
-  return { kind, wait: random.pick(soon), by: random.int(processes), call: number };
+  const doing = { wait: random.pick(soon), by: random.int(processes), call: number };
+  return kind === 'resume' ? { kind, ...doing } : { kind, ...doing };
+}
+
+function edit(random: Random, number: number): Act {
+  const title = `Edited ${random.int(1000)}`;
+  return { kind: 'edit', wait: random.pick(soon), by: random.int(processes), call: number, title };
+}
+
+function decision(
+  random: Random,
+  kinds: readonly ('edit' | 'newTurn' | 'approve' | 'always' | 'deny' | 'resume')[],
+  number: number,
+): Act {
+  const kind = random.pick(kinds);
+  if (kind === 'edit') return edit(random, number);
+  if (kind === 'newTurn') return { kind, wait: random.pick(soon), by: random.int(processes) };
+  return one(random, kind, number);
 }
 
 function several(random: Random, least: number, most: number, make: () => Act): Act[] {

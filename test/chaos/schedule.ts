@@ -1,6 +1,7 @@
 import type { MockEnd } from '../../src/testing/mock-script.ts';
 import { createRandom, type Random, seedOf } from './random.ts';
-import { type Scene, scenes } from './scenes.ts';
+import type { RegistryState } from './registry.ts';
+import { type Made, type Scene, scenes } from './scenes.ts';
 
 /** How many processes share one store. */
 export const processes = 4;
@@ -18,15 +19,19 @@ export type Act = { readonly wait: number } & (
       readonly abort?: number;
     }
   | {
-      readonly kind: 'approve' | 'always' | 'deny' | 'cancel' | 'resume';
+      readonly kind: 'approve' | 'always' | 'deny' | 'cancel';
       readonly by: number;
       readonly call: number;
     }
-  | { readonly kind: 'resumeAll' | 'revoke'; readonly by: number }
+  | { readonly kind: 'resume'; readonly by: number; readonly call: number }
+  /** An approval with another title. */
+  | { readonly kind: 'edit'; readonly by: number; readonly call: number; readonly title: string }
+  | { readonly kind: 'resumeAll' | 'revoke' | 'newTurn'; readonly by: number }
   | { readonly kind: 'kill'; readonly by: number }
   /** The clock of one process jumps, forth or back. */
   | { readonly kind: 'jump'; readonly by: number; readonly ms: number }
   | { readonly kind: 'own'; readonly state: OwnState }
+  | { readonly kind: 'registry'; readonly state: RegistryState }
   /** A stranger's job: Run looks again for a place for each that waits. */
   | { readonly kind: 'stranger' }
 );
@@ -39,6 +44,10 @@ export interface ProcessPlan {
   readonly answerMs: number;
   /** What its clock is ahead of the true time. */
   readonly skewMs: number;
+  /** The seconds a day that the agent may run alone; `null`: a person is present. */
+  readonly ceiling: number | null;
+  /** `null`: no registry is asked. */
+  readonly listingMaxAgeMs: number | null;
 }
 
 /** The process dies at its await point number `point`, counted over its lives; of those of a name, if it has one. */
@@ -106,9 +115,9 @@ export function makeSchedule(seed: number, index: number): Schedule {
     own: made.own ?? random.chance(0.4),
     pool: made.pool ?? true,
     ends: Array.from({ length: 1 + random.int(3) }, () => endOf(random)),
-    plans: Array.from({ length: processes }, () => planOf(random, made.mode)),
+    plans: plansOf(random, made),
     acts: sprinkled(random, made.acts),
-    crashes: Array.from({ length: random.pick([0, 1, 1, 2, 3]) }, () => crashOf(random)),
+    crashes: Array.from({ length: random.pick([0, 1, 1, 2, 3]) }, () => crashOf(random, made)),
     faults: Array.from({ length: random.pick([0, 0, 1, 2, 4]) }, () => faultOf(random)),
     store: {
       slow: random.chance(0.3) ? 0.06 : 0,
@@ -124,24 +133,28 @@ export function expiryMs({ scene }: Schedule): number {
   return scene === 'expiry race' ? 60_000 : 86_400_000;
 }
 
-function planOf(random: Random, mode: ProcessPlan['mode'] | undefined): ProcessPlan {
-  return {
+function plansOf(random: Random, { mode, ceiling = null, listingMaxAgeMs = null }: Made): ProcessPlan[] {
+  return Array.from({ length: processes }, () => ({
     mode: mode ?? random.pick(['ask', 'ask', 'ask', 'approver', 'auto']),
     answer: random.pick(['approve', 'approve', 'always', 'deny', 'nothing', 'throws']),
     answerMs: random.pick([0, 1, 1000, 59_999, 60_000]),
     skewMs: random.chance(0.15) ? random.pick([-40_000, -1000, 1000, 40_000]) : 0,
-  };
+    ceiling,
+    listingMaxAgeMs,
+  }));
+}
+
+/** Whether all processes and Run go by one clock. */
+export function clocksAgree({ plans, acts }: Schedule): boolean {
+  return plans.every(({ skewMs }) => skewMs === 0) && acts.every(({ kind }) => kind !== 'jump');
 }
 
 // Most paths have between 20 and 120 points in a process.
-function crashOf(random: Random): Crash {
+function crashOf(random: Random, { ceiling = null }: Made): Crash {
   if (random.chance(0.3)) {
-    const name = random.pick([
-      'run.submit before',
-      'run.submit after',
-      'run.submit after',
-      'steps.update after',
-    ]);
+    const submits = ['run.submit before', 'run.submit after', 'run.submit after', 'steps.update after'];
+    const charges = ['allowance.get before', 'allowance.put before', 'allowance.put after'];
+    const name = random.pick(ceiling === null ? submits : [...submits, ...charges]);
     return { by: random.int(processes), point: 1 + random.int(3), name };
   }
   return { by: random.int(processes), point: 1 + random.int(random.pick([20, 60, 120])) };

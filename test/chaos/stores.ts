@@ -1,12 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'libsql';
 import pg from 'pg';
+import { isSkillRunError } from '../../src/errors.ts';
 import { randomHex } from '../../src/ids.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import type { StorePort } from '../../src/store/port.ts';
 import { openSqlStore } from '../../src/store/sql/open.ts';
+import type { Random } from './random.ts';
 
 /** The stores that schedules are played over. */
 export const storeNames = ['memory', 'sqlite', 'postgres'] as const;
@@ -24,21 +27,74 @@ export interface ChaosStore extends AsyncDisposable {
 /** The server of `SKILL_RUN_POSTGRES`, `postgres://…`, where there is one. */
 export const server = process.env.SKILL_RUN_POSTGRES || undefined;
 
-/** Opens a database. What a power failure would lose is of no interest here, so nothing is forced to the disk. */
-export async function openTarget(target: Target): Promise<ChaosStore> {
+/**
+ * Opens a database; as one process `ofMany`, it waits less long for the others than a host would. What a power failure would lose is of no interest here, so nothing is forced to the disk.
+ */
+export async function openTarget(target: Target, ofMany = false): Promise<ChaosStore> {
   if ('sqlite' in target) {
     const database = new Database(target.sqlite);
-    const store = await openSqlStore({ sqlite: database });
+    const store = await openSqlStore({ sqlite: database, ...(ofMany && { busyTimeoutMs: 100 }) });
     database.pragma('synchronous = off');
     return { store, [Symbol.asyncDispose]: async () => void database.close() };
   }
-  const pool = new pg.Pool({
-    connectionString: target.postgres,
-    options: `-c search_path=${target.schema} -c synchronous_commit=off`,
-    max: 4,
-  });
+  const pool = ofMany ? poolOf(target, 4, target.schema, 100) : poolOf(target, 4);
   return { store: await openSqlStore({ postgres: pool }), [Symbol.asyncDispose]: () => pool.end() };
 }
+
+function poolOf(
+  { postgres, schema }: Extract<Target, { readonly postgres: string }>,
+  max: number,
+  name = 'chaos',
+  lockMs = 0,
+): pg.Pool {
+  const options = `-c search_path=${schema} -c synchronous_commit=off -c lock_timeout=${lockMs}`;
+  const pool = new pg.Pool({ connectionString: postgres, options, max, application_name: name });
+  // An idle connection that breaks is none of anybody's calls.
+  pool.on('error', () => {});
+  return pool;
+}
+
+/** Opens one as a process of many, also while others hold it. */
+export async function openBusy(target: Target): Promise<ChaosStore> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await openTarget(target, true);
+    } catch (error) {
+      if (!isSkillRunError(error, 'store_unavailable') || tries > 100) throw error;
+      await sleep(20);
+    }
+  }
+}
+
+/** Keeps a database from everybody else, again and again for as long as some milliseconds, until `signal`. */
+export async function pester(target: Target, random: Random, signal: AbortSignal): Promise<void> {
+  const pg = 'sqlite' in target ? undefined : poolOf(target, 1);
+  const sqlite = 'sqlite' in target ? new Database(target.sqlite) : undefined;
+  sqlite?.pragma('busy_timeout = 50');
+  const run = async (query: string): Promise<void> => {
+    if (pg === undefined) sqlite?.exec(query);
+    else await pg.query(query);
+  };
+  const lock =
+    'lock table skill_run_steps, skill_run_audit, skill_run_grants, skill_run_allowance in access exclusive mode';
+  while (!signal.aborted) {
+    await sleep(random.pick([20, 100, 400]));
+    try {
+      await run(pg === undefined ? 'begin immediate' : `begin; ${lock}`);
+      await sleep(random.pick([1, 20, 150, 300]));
+    } catch {
+      // Others were faster.
+    }
+    await run('commit').catch(() => {});
+    // A connection of somebody's breaks.
+    if (random.chance(0.1)) await pg?.query(breakOne).catch(() => {});
+  }
+  sqlite?.close();
+  await pg?.end();
+}
+
+const breakOne = `select pg_terminate_backend(pid) from pg_stat_activity
+  where application_name = current_setting('search_path') and pid <> pg_backend_pid() order by random() limit 1`;
 
 /** A new database of that kind, which other processes can open. */
 export async function makeTarget(

@@ -5,7 +5,7 @@ import type { Person } from '../../src/run/service.ts';
 import { isStepEnd } from '../../src/step/transitions.ts';
 import type { StorePort } from '../../src/store/port.ts';
 import type { createMockRun } from '../../src/testing/mock-run.ts';
-import { askedOf } from './calls.ts';
+import { askedOf, lastCall } from './calls.ts';
 import { type Effect, storeThrough, type Through } from './chaos-store.ts';
 import { type Evidence, type Got, recordsOf, type Sent } from './evidence.ts';
 import { createLife, type Life, storeTrouble } from './life.ts';
@@ -13,7 +13,16 @@ import { createNetwork, type Network, routeOf } from './network.ts';
 import { type GatewayAct, perform } from './perform.ts';
 import { openGateway } from './process.ts';
 import { createRandom, type Random } from './random.ts';
-import { type Act, type Crash, expiryMs, processes, type Schedule } from './schedule.ts';
+import { createRegistry } from './registry.ts';
+import {
+  type Act,
+  type Crash,
+  clocksAgree,
+  expiryMs,
+  type ProcessPlan,
+  processes,
+  type Schedule,
+} from './schedule.ts';
 import { type Acts, createStage, type Stage } from './stage.ts';
 
 /** What a schedule is played over. */
@@ -57,6 +66,8 @@ export async function playSchedule(schedule: Schedule, options: WorldOptions): P
     world.resumeAll(0);
     await stage.play(world.isIdle, halfAnHour);
   }
+  world.takeStock();
+  await stage.play(world.isIdle, halfAnHour);
   return world.evidence();
 }
 
@@ -82,7 +93,10 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
   }));
   let lives = 0;
   let quiet = false;
-  let nodesChanged = false;
+  let turns = 0;
+  const registry = createRegistry(stage.clock);
+  // All processes have one host, and it made them alike.
+  const { ceiling = null, listingMaxAgeMs = null } = schedule.plans[0] ?? {};
 
   const errand = async (
     what: string,
@@ -101,7 +115,7 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
   };
   const slot = (by: number): Slot => slots[by] as Slot;
 
-  const start = (by: number): void => {
+  const start = (by: number, change: Partial<ProcessPlan> = {}): void => {
     const at = slot(by);
     const crashes = schedule.crashes.filter((crash) => crash.by === by);
     lives += 1;
@@ -120,7 +134,11 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
         return true;
       },
     });
-    const plan = schedule.plans[by] ?? { mode: 'ask', answer: 'nothing', answerMs: 0, skewMs: 0 };
+    const plan: ProcessPlan = {
+      ...(schedule.plans[by] as ProcessPlan),
+      ...(quiet && { mode: 'ask' }),
+      ...change,
+    };
     at.life = life;
     const through: Through = (what, call) => {
       const trouble = quiet ? undefined : storeTrouble(random, schedule.store);
@@ -134,10 +152,14 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
         const signal = AbortSignal.any([request.signal, life.gone]);
         return life.pass(`run.${routeOf(request)}`, () => network.send(new Request(request, { signal })));
       },
+      // Its own object: what one process has heard, another has not.
+      registry: {
+        listing: (slug) => life.pass('registry.listing', async () => registry.listing(slug)),
+      },
       point: life.point,
       skills,
       person,
-      plan: quiet ? { ...plan, mode: 'ask' } : plan,
+      plan,
       approvalExpiryMs: expiryMs(schedule),
       onSent: (one) => void sent.push(one),
       onFinished(step) {
@@ -159,6 +181,9 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
   const act = (doing: GatewayAct): void => {
     const { life, gateway } = slot(doing.by);
     if (!life?.alive || gateway === undefined) return;
+    if (doing.kind === 'newTurn') turns += 1;
+    const turn = turns;
+    const lived = lives;
     void errand(`${doing.kind} in ${doing.by}`, life, () =>
       perform(doing, {
         gateway,
@@ -171,6 +196,10 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
         sleep: (ms) => stage.clock.sleep(ms),
         onSent: (one) => void sent.push(one),
         onGot: (one) => void got.push(one),
+        onPhase(phase) {
+          if (life.alive)
+            effects.push(phase.kind === 'called' ? { ...phase, life: lived } : { ...phase, turn });
+        },
       }),
     );
   };
@@ -189,9 +218,10 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
     if (doing.kind === 'jump') {
       slot(doing.by).skewMs += doing.ms;
     } else if (doing.kind === 'own') {
-      nodesChanged ||= doing.state === 'down';
       network.setOwn(doing.state);
       if (doing.state === 'up') void errand('a stranger', undefined, () => network.stranger());
+    } else if (doing.kind === 'registry') {
+      registry.set(doing.state);
     } else if (doing.kind === 'stranger') {
       void errand('a stranger', undefined, () => network.stranger());
     } else if (doing.kind === 'kill') {
@@ -222,6 +252,7 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
     heal(): void {
       quiet = true;
       network.heal();
+      registry.set('listed');
       if (schedule.blackout) for (const { life } of slots) life?.kill();
     },
     /** Waits until nobody holds a step any more. Whether there is a step to go on with. */
@@ -233,8 +264,15 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
       if (open.length > 0) await stage.play(() => false, Math.max(0, until - stage.clock.now()) + 1);
       return open.length > 0;
     },
+    /** A step without room looks after what those that died have left held. */
+    takeStock(): void {
+      if (ceiling === null) return;
+      start(0, { mode: 'auto', ceiling: 1 });
+      act({ kind: 'call', wait: 0, by: 0, call: lastCall });
+    },
     async evidence(): Promise<Evidence> {
       const records = await recordsOf(store, person);
+      const slackMs = clocksAgree(schedule) ? (schedule.store.slow > 0 ? schedule.store.slowMs : 0) : null;
       const hung = [...errands].filter(({ life }) => life === undefined || life.alive);
       return {
         person,
@@ -247,7 +285,10 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
         hung: hung.map(({ what }) => what),
         thrown,
         effects,
-        nodesChanged,
+        newTurns: turns,
+        ceiling,
+        registry:
+          listingMaxAgeMs === null ? null : { history: registry.history, maxAgeMs: listingMaxAgeMs, slackMs },
       };
     },
   };

@@ -367,6 +367,42 @@ describe('always', () => {
     expect(await onBroken.grants.list()).toEqual([]);
   });
 
+  test('C60: an "always" that was written though the store failed is said to be made', async () => {
+    const memory = createMemoryStore();
+    const failing = (find = memory.grants.find): StorePort => ({
+      ...memory,
+      grants: {
+        ...memory.grants,
+        find,
+        async put(grant) {
+          await memory.grants.put(grant);
+          throw new Error('the answer was lost');
+        },
+      },
+    });
+    const h = await harness({ gateway: { store: memory, session: 's' } });
+    const asked = async (id: string): Promise<string> => {
+      const call = { id, name: h.slugify, arguments: title('a') };
+      return (await h.gateway.call(call)).step?.id ?? '';
+    };
+    const approved = (store: StorePort, id: string) =>
+      h.other({ store, session: 's' }).approvals.approve(id, { by, always: true });
+
+    const waiting = [await asked('c1'), await asked('c2'), await asked('c3')] as const;
+    const { grant } = await approved(failing(), waiting[0]);
+    const [stored] = await h.grants.list();
+    expect(grant).toEqual(stored);
+    expect(stored).toMatchObject({ step: waiting[0] });
+    // Another's covers it as well.
+    expect((await approved(failing(), waiting[1])).grant).toEqual(stored);
+    // What cannot be looked up is not claimed.
+    const blind = failing(() => Promise.reject(new Error('disk full')));
+    expect((await approved(blind, waiting[2])).grant).toBe('failed');
+    expect((await h.gateway.call({ id: 'c4', name: h.slugify, arguments: title('b') })).status).toBe(
+      'completed',
+    );
+  });
+
   test('C63: a grant that is revoked between approval and submit puts the step back to pending', async () => {
     const store = createMemoryStore();
     const first = await harness({ gateway: { store, approver: always } });

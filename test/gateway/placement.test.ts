@@ -120,6 +120,51 @@ describe('where a job may not be', () => {
     expect(again.status).toBe('placement_violation');
   });
 
+  test('a machine that leaves the list after it took the job is where it may be, in any process', async () => {
+    const store = createMemoryStore();
+    const h = await own({ gateway: { store } });
+    h.mock.next({ result: 'at home', runMs: 60_000 });
+    h.gateway.on('step-submitted', () => {
+      h.mock.setNodes([pool]);
+      void h.gateway.close();
+    });
+    const left = await call(h);
+    expect(left).toMatchObject({ status: 'outcome_unknown', code: 'closed' });
+    const restored = createMemoryStore(JSON.parse(JSON.stringify(store.snapshot())));
+    const outcome = await passing(h.clock, h.other({ store: restored }).resume(left.step?.id ?? ''));
+    expect(outcome).toMatchObject({ status: 'completed', job: { node: 'link-1', tier: 'own' } });
+  });
+
+  test('a machine that was planned for a job is none for another, and one of the other tier is none', async () => {
+    const store = createMemoryStore();
+    const h = await own({ gateway: { store }, ownNodes: ['link-1', 'link-2'] });
+    await call(h);
+    h.mock.setNodes([{ ...link, node: 'link-2' }, pool]);
+    await h.clock.advance(31_000);
+    for (const [id, node] of [
+      ['c2', 'link-1'],
+      ['c3', 'node-pool-1'],
+    ] as const) {
+      h.mock.next({ result: 'from elsewhere', node });
+      const again = h.gateway.call({ id, name: h.slugify, arguments: { title: 'b' } });
+      const outcome = await passing(h.clock, again);
+      expect(outcome.status).toBe('placement_violation');
+      const record = await store.steps.get(outcome.step?.id ?? '');
+      expect(record?.attempts).toMatchObject([{ tier: 'own', nodes: ['link-2'] }]);
+    }
+  });
+
+  test('of a crowd of machines a record holds the first hundred', async () => {
+    const store = createMemoryStore();
+    const crowd = Array.from({ length: 150 }, (_, n) => ({ ...pool, node: `node-${n}` }));
+    const h = await own({ mock: { nodes: crowd }, gateway: { store } });
+    h.mock.next({ result: 'there', node: 'node-149' });
+    const outcome = await call(h);
+    expect(outcome.status).toBe('completed');
+    const [attempt] = (await store.steps.get(outcome.step?.id ?? ''))?.attempts ?? [];
+    expect(attempt?.nodes).toEqual(crowd.slice(0, 100).map(({ node }) => node));
+  });
+
   test('a job that still runs there is asked to end, once', async () => {
     const h = await own();
     h.mock.next({ hang: 'until-cancel', node: 'node-nobody-knows' });

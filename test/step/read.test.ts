@@ -21,6 +21,16 @@ test('a record of schema 1 is brought up to date', () => {
   });
 });
 
+test('an attempt of before nodes were recorded has none', () => {
+  const attempt = { service: 'run', tier: 'own', key: 'k', job: null, state: 'open' };
+  const nodes = ['node-1'];
+  const { attempts } = readStep(stored({ attempts: [attempt, { ...attempt, nodes }] }));
+  expect(attempts).toEqual([
+    { ...attempt, nodes: [] },
+    { ...attempt, nodes },
+  ]);
+});
+
 test.each([0, 3, 99])('a record of schema %i is a typed error', (schema) => {
   expect(() => readStep(stored({ schema }))).toThrow(
     expect.objectContaining({ code: 'step_schema_unknown' }),
@@ -39,6 +49,8 @@ test.each([
   stored({ run: { arguments: [] } }),
   stored({ hold: { key: 'k', seconds: null } }),
   stored({ attempts: [null] }),
+  stored({ attempts: [{ nodes: [1] }] }),
+  stored({ attempts: [{ nodes: 'node-1' }] }),
 ])('what is no record is a typed error: %#', (value) => {
   expect(() => readStep(value)).toThrow(expect.objectContaining({ code: 'step_invalid' }));
 });

@@ -17,8 +17,8 @@ export interface SqliteStoreOptions {
   /**
    * The open database, of anything with better-sqlite3's API (`libsql`, `better-sqlite3`). The store turns on
    * its write-ahead log and sees that `synchronous` is at least `FULL`. Any number of processes may have the
-   * same file open, each with its own. Never leave a transaction of your own open on it: what the store then
-   * writes would be undone with it.
+   * same file open, each with its own. Never leave a transaction of your own open on it: the store makes
+   * one for each query, and fails inside of another.
    */
   sqlite: SqliteDatabase;
   /**
@@ -88,7 +88,7 @@ function dialectOf({
       'Leave it out for 5000.',
     );
   }
-  if (typeof sqlite?.prepare === 'function' && postgres === undefined)
+  if (typeof sqlite?.prepare === 'function' && typeof sqlite.exec === 'function' && postgres === undefined)
     return sqliteDialect(sqlite, busyTimeoutMs);
   if (typeof postgres?.connect === 'function' && sqlite === undefined) return postgresDialect(postgres);
   throw invalidOption(

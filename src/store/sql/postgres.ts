@@ -11,6 +11,9 @@ export interface PostgresConnection {
   query(text: string, values?: unknown[]): Promise<PostgresAnswer>;
   /** Gives it back; with `true` the pool throws it away. */
   release(destroy?: boolean): void;
+  /** Tells of a connection that broke while no query was on its way. */
+  on?(event: 'error', listener: (error: Error) => void): unknown;
+  off?(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 /** What a query answers. */
@@ -23,7 +26,8 @@ export interface PostgresAnswer {
 // Ours alone: the first 12 hex digits of the sha256 of `openvibe-skill-run`.
 const lock = 0x4de28fb66d83;
 
-export function postgresDialect(pool: PostgresPool): Dialect {
+export function postgresDialect(hosts: PostgresPool): Dialect {
+  const pool = heard(hosts);
   return {
     // Kysely's type wants what ends it too, for a `destroy` that is never called: it is the host's.
     kysely: new PostgresDialect({ pool: pool as unknown as KyselyPool }),
@@ -50,6 +54,25 @@ export function postgresDialect(pool: PostgresPool): Dialect {
       } finally {
         connection.release(broken);
       }
+    },
+  };
+}
+
+// A pool listens only to the connections that nobody has. One that breaks between two queries would end the host's
+// process; its next query fails, which is all that has to be known.
+function heard(pool: PostgresPool): PostgresPool {
+  return {
+    async connect() {
+      const connection = await pool.connect();
+      const ignore = (): void => {};
+      connection.on?.('error', ignore);
+      return {
+        query: (text, values) => connection.query(text, values),
+        release(destroy) {
+          connection.off?.('error', ignore);
+          connection.release(destroy);
+        },
+      };
     },
   };
 }

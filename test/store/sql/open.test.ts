@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,6 +31,23 @@ test('what is no database, or has no fitting timeout, is option_invalid', async 
   }
 });
 
+test('a connection that breaks between two queries fails the next one, and not the process', async () => {
+  const heard: boolean[] = [];
+  const left: number[] = [];
+  const connection = Object.assign(new EventEmitter(), {
+    async query() {
+      // Throws where nobody listens.
+      heard.push(connection.emit('error', new Error('terminating connection due to administrator command')));
+      throw Object.assign(new Error('terminated'), { code: '57P01' });
+    },
+    release: () => void left.push(connection.listenerCount('error')),
+  });
+  const opened = openSqlStore({ postgres: { connect: async () => connection } });
+  await expect(opened).rejects.toMatchObject({ code: 'store_unavailable', retryable: true });
+  expect(heard).toEqual([true, true]);
+  expect(left).toEqual([0]);
+});
+
 test('SQLite gets a write-ahead log, and is never left less safe than FULL', async () => {
   const one = async (name: string, set?: string) => {
     const database = new Database(somePath());
@@ -44,6 +62,45 @@ test('SQLite gets a write-ahead log, and is never left less safe than FULL', asy
   expect(await one('synchronous', 'pragma synchronous = off')).toBe(2);
   expect(await one('synchronous', 'pragma synchronous = normal')).toBe(2);
   expect(await one('synchronous', 'pragma synchronous = extra')).toBe(3);
+});
+
+test.each([
+  ['wal', 'begin immediate'],
+  ['delete', 'begin exclusive'],
+])(
+  'C61: what is written after the database was busy is committed, and keeps nobody waiting: %s',
+  async (journal, begin) => {
+    const path = somePath();
+    const database = new Database(path);
+    const store = await openSqlStore({ sqlite: database, busyTimeoutMs: 0 });
+    database.exec(`pragma journal_mode = ${journal}`);
+    const other = new Database(path);
+    const seenByOther = () => other.prepare('select revision from skill_run_steps').all([]);
+    const busy = { code: 'store_unavailable', retryable: true };
+    const step = someStep();
+    await store.steps.create(step);
+    other.exec(begin);
+    await expect(store.steps.update({ ...step, revision: 2 })).rejects.toMatchObject(busy);
+    if (journal === 'delete') await expect(store.steps.get(step.id)).rejects.toMatchObject(busy);
+    other.exec('commit');
+    expect(await store.steps.get(step.id)).toMatchObject({ revision: 1 });
+    expect(await store.steps.update({ ...step, revision: 2 })).toBe(true);
+    expect(seenByOther()).toEqual([{ revision: 2 }]);
+    other.exec('update skill_run_steps set revision = 3');
+    expect(await store.steps.update({ ...step, revision: 3 })).toBe(false);
+  },
+);
+
+test('inside of a transaction of the host’s the store fails, and undoes nothing of it', async () => {
+  const database = new Database(somePath());
+  const store = await openSqlStore({ sqlite: database });
+  database.exec('create table hosts (id integer); begin; insert into hosts values (1)');
+  for (const call of [() => store.steps.create(someStep()), () => store.steps.get(someStep().id)]) {
+    await expect(call()).rejects.toMatchObject({ code: 'store_unavailable' });
+  }
+  database.exec('commit');
+  expect(database.prepare('select id from hosts').all([])).toEqual([{ id: 1 }]);
+  expect((await store.steps.create(someStep())).created).toBe(true);
 });
 
 test('C61: a file that is no database is store_unavailable, and is not overwritten', async () => {

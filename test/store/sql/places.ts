@@ -71,6 +71,7 @@ function sqlitePlace(memory?: ':memory:'): Place {
 
 function watchedDatabase(database: SqliteDatabase, seen: Seen): SqliteDatabase {
   return {
+    exec: (text) => database.exec(text),
     prepare(text) {
       const statement = database.prepare(text);
       return {

@@ -228,3 +228,14 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))(
     );
   },
 );
+
+it('has no layer on util-linux that would hold a tool with a network: it gets none, and says why', async () => {
+  await using directory = await makeDirectory();
+  const sandbox = await openAdjustedSandbox(
+    { backend: 'util-linux', directory: directory.path, warm: 0 },
+    (command) => command,
+  );
+  expect(sandbox.nets).toEqual(['deny']);
+  expect(sandbox.withheld).toContain('bwrap alone');
+  await sandbox.close();
+});

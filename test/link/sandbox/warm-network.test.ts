@@ -132,3 +132,18 @@ describe.each(backends.filter((backend) => backend === 'bwrap'))('a sandbox of %
     await base.remove();
   });
 });
+
+it('is refused on util-linux, where none waits for one', async () => {
+  await using directory = await makeDirectory();
+  const options = { backend: 'util-linux', directory: directory.path, warm: 2 } as const;
+  const sandbox = await openAdjustedSandbox(options, (command) => command, undefined, atOnce);
+  try {
+    for (const net of ['openvibe-only', 'public'] as const) {
+      expect(await sandbox.run(toolRun(asks('site.example.com'), { net }))).toMatchObject({
+        kind: 'refused',
+      });
+    }
+  } finally {
+    await sandbox.close();
+  }
+});

@@ -103,7 +103,13 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
       else if (report.kind === 'done') {
         if (report.thrown !== undefined) thrown.push(report.thrown);
         const { applied } = report;
-        const known = sent.findLast(({ step, kind }) => step === applied?.step && kind === applied.kind);
+        const known = sent.findLast(
+          (one) =>
+            one.step === applied?.step &&
+            one.kind === applied.kind &&
+            // Of two edits one is applied.
+            one.arguments?.title === applied.arguments?.title,
+        );
         if (known !== undefined && applied !== undefined) known.applied = applied.applied;
       } else if (report.kind === 'got') {
         const { step, outcome, value } = report;

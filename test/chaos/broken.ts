@@ -58,6 +58,13 @@ export function forgetful(): StorePort {
   };
 }
 
+/** A store that forgets what agents have spent. */
+export function withoutCharges(): StorePort {
+  const store = createMemoryStore();
+  const put: StorePort['allowance']['put'] = (record) => store.allowance.put({ ...record, spent: 0 });
+  return { ...store, allowance: { ...store.allowance, put } };
+}
+
 /** A Run that makes a new job of every submit, whatever its key. */
 export const withoutKeys: typeof createMockRun = (options) => {
   const mock = createMockRun(options);

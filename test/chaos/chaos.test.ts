@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { createMemoryStore } from '../../src/store/memory.ts';
-import { forgetful, withoutCompareAndSet, withoutKeys, withoutOpenSteps } from './broken.ts';
+import { forgetful, withoutCharges, withoutCompareAndSet, withoutKeys, withoutOpenSteps } from './broken.ts';
 import { chaosSkills } from './calls.ts';
 import { hashAtOnce } from './hashes.ts';
 import { tallyKills } from './kill.ts';
@@ -54,6 +54,10 @@ test('chaos sees what is lost over a store that finds no open step', async () =>
 
 test('chaos sees what is wrong over a store that forgets an update', async () => {
   expect((await play(40, { store: forgetful })).wrong).toBeGreaterThan(0);
+});
+
+test('chaos sees what nobody charged over a store that forgets it', async () => {
+  expect((await play(80, { store: withoutCharges })).lost).toBeGreaterThan(0);
 });
 
 test('a schedule is played the same way every time', async () => {

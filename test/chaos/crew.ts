@@ -52,7 +52,7 @@ export async function createCrew({ start, program, random, onReport, onBack }: C
     if (child.connected) child.send(order, () => {});
   };
   const armed = (worker: Worker): void => {
-    send(worker, { kind: 'die', points: isStirred ? 1 + random.int(random.pick([40, 300, 900])) : 0 });
+    send(worker, { kind: 'die', points: isStirred ? 1 + random.int(random.pick([800, 3000, 8000])) : 0 });
   };
   const begin = (worker: Worker): void => {
     const { child } = worker;

@@ -13,7 +13,7 @@ import { createNetwork, type Network } from './network.ts';
 import type { Report } from './orders.ts';
 import type { GatewayAct } from './perform.ts';
 import { createRegistry, type Registry } from './registry.ts';
-import { expiryMs, type ProcessPlan, type Schedule } from './schedule.ts';
+import { expiryMs, type ProcessPlan, processes, type Schedule } from './schedule.ts';
 
 /** One schedule among those that are played at the same time over the processes of a crew. */
 export interface Lane {
@@ -66,20 +66,27 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
   let turns = 0;
   const deaths = new Set<number>();
 
-  const patiently = async (what: string, work: Promise<number | undefined>): Promise<void> => {
+  const patiently = async (what: string, work: Promise<number | undefined>): Promise<boolean> => {
     const over = new AbortController();
     const late = clock.sleep(patienceMs, over.signal).then(
       () => void hung.push(what),
       () => {},
     );
     const kill = await Promise.race([work, late]);
-    if (typeof kill === 'number') deaths.add(kill);
+    const died = typeof kill === 'number';
+    if (died) deaths.add(kill);
     over.abort();
+    return died;
   };
-  const order = (act: GatewayAct, change: Partial<ProcessPlan> = {}): Promise<void> => {
+  const order = (act: GatewayAct, change: Partial<ProcessPlan> = {}): Promise<boolean> => {
     const plan = { ...(schedule.plans[act.by] as ProcessPlan), ...change };
     const task = { act, person, plan, approvalExpiryMs: expiryMs(schedule), trouble };
     return patiently(`${act.kind} in ${act.by}`, crew().order(act.by, task));
+  };
+
+  // Who does something and sees its process die does it once more, elsewhere.
+  const again = async (act: GatewayAct): Promise<void> => {
+    if (await order(act)) await order({ ...act, by: (act.by + 1) % processes });
   };
 
   return {
@@ -96,7 +103,13 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
       else if (report.kind === 'done') {
         if (report.thrown !== undefined) thrown.push(report.thrown);
         const { applied } = report;
-        const known = sent.findLast(({ step, kind }) => step === applied?.step && kind === applied.kind);
+        const known = sent.findLast(
+          (one) =>
+            one.step === applied?.step &&
+            one.kind === applied.kind &&
+            // Of two edits one is applied.
+            one.arguments?.title === applied.arguments?.title,
+        );
         if (known !== undefined && applied !== undefined) known.applied = applied.applied;
       } else if (report.kind === 'got') {
         const { step, outcome, value } = report;
@@ -117,12 +130,14 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
         // Clocks that jump are for the schedules inside of one process.
         else if (act.kind !== 'jump') {
           if (act.kind === 'newTurn') turns += 1;
-          under.push(order(act));
+          under.push(again(act));
         }
       }
       await Promise.all(under);
     },
-    resumeAll: (by) => order({ kind: 'resumeAll', wait: 0, by }, { mode: 'ask' }),
+    async resumeAll(by) {
+      await order({ kind: 'resumeAll', wait: 0, by }, { mode: 'ask' });
+    },
     heal() {
       trouble = { slow: 0, slowMs: 0, fail: 0 };
       network.heal();

@@ -13,7 +13,7 @@ export interface Tally {
   wrong: number;
   /** How often a process died inside a call, by what it called. */
   readonly crashes: Map<string, number>;
-  /** Over each schedule with processes of their own: how many of them died over something of it. */
+  /** Over each schedule with processes of their own: how many of them died over something of it; 0 where it came to no step. */
   readonly deaths: number[];
   /** How often their store failed by itself. */
   unavailable: number;

@@ -10,7 +10,7 @@ import { openAdjustedSandbox } from '../../src/link/sandbox/open.ts';
 import type { Backend, Sandbox, ToolRun } from '../../src/link/sandbox/types.ts';
 import { defaultLimits, type Net } from '../../src/skill/caps.ts';
 import { buildWorld, somewhere, trusting } from '../link/egress/world.ts';
-import { profile } from './profile.ts';
+import { profile, profileWarm } from './profile.ts';
 import { type Figure, isMet, percentile, print } from './table.ts';
 
 const rounds = 30;
@@ -83,6 +83,7 @@ export async function benchLink(options: { profile: boolean }): Promise<void> {
       for (const backend of backends) {
         const ground = { backend, directory, outside: world.outside };
         print(await profile(`cold ${backend}`, slug, code, { ...ground, adjust: asItIs }));
+        print(await profileWarm(`warm ${backend}`, slug, code, { ...ground, adjust: asItIs }));
         if (backend !== 'bwrap') continue;
         for (const { name, run, text, adjust } of networks) {
           print(await profile(`cold ${backend}, ${name}`, run, text, { ...ground, adjust }));

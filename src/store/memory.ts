@@ -68,7 +68,7 @@ export function createMemoryStore(snapshot?: string): MemoryStore {
         putStep(step);
         return true;
       },
-      open: async (scope) => [...open.values()].filter((step) => isOf(step.owner, scope)),
+      open: async (scope) => [...open.values()].filter((step) => isOf(step.owner, scope)).sort(byTime),
       count: async (query) =>
         [...(sessions.get(query.session) ?? [])].filter((id) => matches(steps.get(id), query)).length,
     },
@@ -135,6 +135,15 @@ function matches(step: StepRecord | undefined, { scope, turn, digest, state, ran
     (ran === undefined || (step.end !== null && step.end.executed !== false))
   );
 }
+
+// Ids begin with the time at which they were made. Of one millisecond, the first to be stored is the first.
+function byTime(a: StepRecord, b: StepRecord): number {
+  const [one, other] = [a.id.slice(0, timeLength), b.id.slice(0, timeLength)];
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** `stp_` and the ten characters of a ULID that are its time. */
+const timeLength = 14;
 
 function chainKey({ subject, project }: AuditScope): string {
   return JSON.stringify([subject, project]);

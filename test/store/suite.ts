@@ -65,6 +65,17 @@ export function storeSuite(fresh: () => Promise<StorePort>): void {
       expect(await store.steps.open(ann)).toEqual([]);
     });
 
+    test('what was made first is listed first, whatever was stored of it since', async () => {
+      const store = await fresh();
+      const [one, two] = [0, 1].map((ms) =>
+        someStep({ id: newId('stp', someTime + ms), state: 'cancelled' }),
+      );
+      if (one === undefined || two === undefined) throw new Error('There are two.');
+      for (const step of [one, { ...two, state: 'pending' } as const]) await store.steps.create(step);
+      await store.steps.update({ ...one, state: 'pending', revision: 2 });
+      expect((await store.steps.open(ann)).map(({ id }) => id)).toEqual([one.id, two.id]);
+    });
+
     test('what is not an id names nothing', async () => {
       const store = await fresh();
       for (const id of ['', '\0', '__proto__', '\ud800', 'stp_', `${someStep().id}'`, 'x'.repeat(100_000)]) {

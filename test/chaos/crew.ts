@@ -56,7 +56,8 @@ export async function createCrew({ start, program, random, onReport, onBack }: C
   };
   const begin = (worker: Worker): void => {
     const { child } = worker;
-    worker.ready = once(child, 'message');
+    // One that dies before its first word is no longer waited for, but the one after it.
+    worker.ready = Promise.race([once(child, 'message'), once(child, 'exit')]);
     child.on('message', (report: Report) => {
       if (report.kind === 'done') worker.orders.get(report.id)?.();
       onReport(report);
@@ -68,7 +69,9 @@ export async function createCrew({ start, program, random, onReport, onBack }: C
       if (isOver) return;
       worker.child = spawn();
       begin(worker);
+      const next = worker.child;
       void worker.ready.then(() => {
+        if (worker.child !== next) return;
         armed(worker);
         onBack(workers.indexOf(worker));
       });
@@ -82,7 +85,11 @@ export async function createCrew({ start, program, random, onReport, onBack }: C
     workers.push(worker);
     begin(worker);
   }
-  const ready = async (): Promise<void> => void (await Promise.all(workers.map((worker) => worker.ready)));
+  const ready = async (): Promise<void> => {
+    for (const worker of workers) {
+      for (let waited: unknown; waited !== worker.ready; await waited) waited = worker.ready;
+    }
+  };
   await ready();
 
   return {

@@ -23,7 +23,9 @@ async function open() {
   if (options.sqlite !== undefined) {
     const { default: Database } = await import('libsql');
     const database = new Database(options.sqlite);
-    return { store: await openSqlStore({ sqlite: database }), end: async () => database.close() };
+    // SQLite's wait is not fair: beside a busy disk one of many may wait for long, and that is no fault here.
+    const store = await openSqlStore({ sqlite: database, busyTimeoutMs: 60_000 });
+    return { store, end: async () => database.close() };
   }
   const { default: pg } = await import('pg');
   const pool = new pg.Pool({

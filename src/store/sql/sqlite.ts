@@ -34,7 +34,11 @@ export function sqliteDialect(database: SqliteDatabase, busyTimeoutMs: number): 
       // Immediate: a transaction that begins by reading cannot wait for its turn to write.
       transaction(database, 'begin immediate', () => play(script, query));
       // Where it cannot be (in memory, on some file systems) the database stays as it is: slower, and as safe.
-      database.exec('pragma journal_mode = wal');
+      try {
+        database.exec('pragma journal_mode = wal');
+      } catch {
+        // Another process has the file open just now: it asks for the same, and SQLite does not wait here.
+      }
       // FULL, also where the build's default for WAL is NORMAL (better-sqlite3): NORMAL may lose what was committed
       // last when the power fails, and that may be the record of a submit or the revocation of a grant.
       const [row] = query('pragma synchronous') as readonly { synchronous?: unknown }[];

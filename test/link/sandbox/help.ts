@@ -52,7 +52,7 @@ export function processesWith(text: string): number[] {
 
 /** Waits until `holds` does, for 5 s at most; says whether it came to hold. */
 export async function eventually(holds: () => boolean): Promise<boolean> {
-  for (let tries = 0; tries < 500; tries += 1) {
+  for (let tries = 0; tries < 1500; tries += 1) {
     // Once is enough: what is counted may come and go.
     if (holds()) return true;
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -1,7 +1,7 @@
 import { ArgumentsInvalid, EditRefused } from '../approval/decision.ts';
 import { type Ruling, rule } from '../approval/policy.ts';
 import { isoTime } from '../clock.ts';
-import { readArguments } from '../skill/args/read.ts';
+import { validArguments } from '../skill/args/read.ts';
 import { canonicalJson, deepFreeze, type JsonObject } from '../skill/json.ts';
 import { digestOf } from '../step/digest.ts';
 import type { StepRecord } from '../step/record.ts';
@@ -27,7 +27,7 @@ export async function readEdit(
   step: StepRecord,
   given: unknown,
 ): Promise<Edit | undefined> {
-  const args = validArguments(context, step, given);
+  const args = editedArguments(context, step, given);
   if (canonicalJson(args) === canonicalJson(step.run.arguments)) return undefined;
   if (step.facts?.policy === true && context.policy === undefined) {
     throw new EditRefused('It was asked under a policy, and this gateway has none to hear over the change.');
@@ -48,18 +48,14 @@ export async function readEdit(
   return { change: { run, digest, edited }, ruling };
 }
 
-function validArguments(context: GatewayContext, { run }: StepRecord, given: unknown): JsonObject {
+function editedArguments(context: GatewayContext, { run }: StepRecord, given: unknown): JsonObject {
   const entry = context.skills.findTool(run.slug, run.version, run.tool);
   if (entry === undefined || entry.skill.hash !== run.hash) {
     throw new EditRefused('The skill is no longer installed as it was, so no arguments can be validated.');
   }
   // A model may call a tool with no text at all; a form that a person left empty is not his word.
-  const read = readArguments(typeof given === 'string' && given.trim() === '' ? null : given);
-  if (!read.ok) {
-    const { rule: received, message } = read.fault;
-    throw new ArgumentsInvalid([{ path: '', expected: 'one JSON object', received, message }]);
-  }
-  const verdict = entry.tool.validator.validate(read.value);
+  const whole = typeof given === 'string' && given.trim() === '' ? null : given;
+  const verdict = validArguments(entry.tool.validator, whole);
   if (!verdict.ok) throw new ArgumentsInvalid(verdict.errors);
   return verdict.value;
 }

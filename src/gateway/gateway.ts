@@ -1,4 +1,3 @@
-import { invalidOption } from '../errors.ts';
 import type { Subscription } from '../events.ts';
 import { randomHex } from '../ids.ts';
 import type { Guidance } from '../menu/guidance.ts';
@@ -13,7 +12,7 @@ import { supersede, unlessNobody } from './decide.ts';
 import { createDrives, type Drives } from './drive.ts';
 import type { GatewayEvents } from './events.ts';
 import { openStep } from './open.ts';
-import { type GatewayOptions, readOptions } from './options.ts';
+import { type GatewayOptions, readOptions, requireName } from './options.ts';
 import { type CallRef, editedOf, type Outcome, summaryOf } from './outcome.ts';
 import { audit, load } from './record.ts';
 import { type ModelCall, type Resolved, resolve } from './resolve.ts';
@@ -75,7 +74,7 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
 
   const callAll: SkillGateway['callAll'] = async (calls, { turn = `turn-${turns}`, signal } = {}) => {
     requireOpen(context);
-    requireTurn(turn);
+    requireName('turn', turn, 'Leave it out for the current turn.');
     // All are read before the first is recorded: a fault of the host's that throws leaves nothing behind.
     const read = calls.map((call) => readCall(context, call));
     const begun: Begun[] = [];
@@ -129,12 +128,6 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
 function isOurs({ skills, clock }: GatewayContext, { attempts, expiresAt, run }: StepRecord): boolean {
   if (attempts.length > 0 || clock.now() >= expiresAt) return true;
   return skills.findTool(run.slug, run.version, run.tool) !== undefined;
-}
-
-// It is stored in every step: one that no store reads again would stand in the way of all.
-function requireTurn(turn: unknown): void {
-  if (typeof turn === 'string' && turn.length >= 1 && turn.length <= 200) return;
-  throw invalidOption('turn', 'must be a text of 1 to 200 characters', 'Leave it out for the current turn.');
 }
 
 /** A call on its way: its step, or the outcome of one that became none. */

@@ -4,6 +4,7 @@ import { newId } from '../ids.ts';
 import { deepFreeze } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
 import { digestOf, replayKeyOf, targetOf } from '../step/digest.ts';
+import { stepSchema } from '../step/read.ts';
 import type { StepRecord, StepRun } from '../step/record.ts';
 import type { GatewayContext } from './context.ts';
 import { gatherFacts } from './facts.ts';
@@ -32,7 +33,7 @@ export async function openStep(
 
   const now = clock.now();
   const asked: StepRecord = {
-    schema: 2,
+    schema: stepSchema,
     id: newId('stp', now),
     revision: 1,
     state: 'pending',

@@ -146,9 +146,7 @@ export function readOptions(options: GatewayOptions): Settings {
   if (typeof alone !== 'boolean') {
     throw invalidOption('agent.alone', 'must be a boolean', 'Leave it out for a present person.');
   }
-  if (session !== undefined && (typeof session !== 'string' || session.length < 1 || session.length > 200)) {
-    throw invalidOption('session', 'must be a text of 1 to 200 characters', 'Leave it out for a fresh one.');
-  }
+  if (session !== undefined) requireName('session', session, 'Leave it out for a fresh one.');
   const services: readonly RunService[] = Array.isArray(run) ? run : [run as RunService];
   if (services.length === 0 || services.some((service) => typeof service?.submit !== 'function')) {
     throw invalidOption(
@@ -194,6 +192,12 @@ export function readOptions(options: GatewayOptions): Settings {
     placementWaitMs: requireWhole('placementWaitMs', options.placementWaitMs ?? 10_000, 0, 120_000),
     leaseMs: requireWhole('leaseMs', options.leaseMs ?? 30_000, 1000, 600_000),
   });
+}
+
+/** A text of the host's that is stored in every step: one that no store reads again would stand in the way of all. */
+export function requireName(option: string, name: unknown, remedy: string): void {
+  if (typeof name === 'string' && name.length >= 1 && name.length <= 200) return;
+  throw invalidOption(option, 'must be a text of 1 to 200 characters', remedy);
 }
 
 function readAllowance({ allowance, agent }: GatewayOptions): Allowance | undefined {

@@ -2,7 +2,7 @@ import { SkillRunError } from '../errors.ts';
 import type { MenuEntry } from '../menu/skill-set.ts';
 import type { ArgsError } from '../skill/args/args-error.ts';
 import type { ArgsVerdict } from '../skill/args/compile.ts';
-import { readArguments } from '../skill/args/read.ts';
+import { validArguments } from '../skill/args/read.ts';
 import { type Limits, nets } from '../skill/caps.ts';
 import type { JsonObject } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
@@ -35,17 +35,7 @@ export function resolve(context: GatewayContext, args: unknown, ref: CallRef): R
   const entry = context.skills.find(ref.name);
   if (entry === undefined) return { ok: false, outcome: unknownTool(context, ref) };
   const tool = toolRefOf(entry);
-  const read = readArguments(args);
-  if (!read.ok) {
-    const error = {
-      path: '',
-      expected: 'one JSON object',
-      received: read.fault.rule,
-      message: read.fault.message,
-    };
-    return { ok: false, outcome: invalidArguments(context, ref, entry, [error]) };
-  }
-  const valid = validArguments(context, entry, tool, read.value);
+  const valid = transformed(context, entry, tool, args);
   if (valid === undefined) return { ok: false, outcome: hookFailed(context, ref) };
   if (!valid.ok) return { ok: false, outcome: invalidArguments(context, ref, entry, valid.errors) };
   return { ok: true, entry, run: runOf(context, entry, valid.value) };
@@ -72,25 +62,22 @@ function toolRefOf({ skill, tool }: Pick<MenuEntry, 'skill' | 'tool'>): ToolRef 
 }
 
 // `undefined`: the host's hook threw.
-function validArguments(
+function transformed(
   context: GatewayContext,
   entry: MenuEntry,
   tool: ToolRef,
-  value: JsonObject,
+  args: unknown,
 ): ArgsVerdict | undefined {
-  const first = entry.tool.validator.validate(value);
+  const first = validArguments(entry.tool.validator, args);
   if (!first.ok || context.transformArguments === undefined) return first;
-  let transformed: unknown;
+  let changed: unknown;
   try {
-    transformed = context.transformArguments(structuredClone(first.value) as JsonObject, tool);
+    changed = context.transformArguments(structuredClone(first.value) as JsonObject, tool);
   } catch (error) {
     context.events.emit('fault', { step: null, error });
     return undefined;
   }
-  const changed = readArguments(transformed);
-  if (changed.ok) return entry.tool.validator.validate(changed.value);
-  const { rule, message } = changed.fault;
-  return { ok: false, errors: [{ path: '', expected: 'one JSON object', received: rule, message }] };
+  return validArguments(entry.tool.validator, changed);
 }
 
 function hookFailed(context: GatewayContext, call: CallRef): Outcome {

@@ -58,3 +58,8 @@ export function deepFreeze<T>(value: T): T {
   }
   return value;
 }
+
+/** Whether it is an object that is no array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -33,6 +33,11 @@ export interface JobSummary {
   readonly exit: { readonly reason: string; readonly code: number | null } | null;
 }
 
+/** Whether a tool's code ran, or may have, by how its step ended; not while it has not. */
+export function mayHaveRun(end: StepEnd | null): boolean {
+  return end !== null && end.executed !== false;
+}
+
 /** How a step ended. Holds no argument and no result. */
 export interface StepEnd {
   readonly status: EndStatus;

@@ -1,5 +1,6 @@
 import { SkillRunError } from '../errors.ts';
 import { isId } from '../ids.ts';
+import { isObject } from '../skill/json.ts';
 import type { StepRecord } from './record.ts';
 import { isStepState } from './transitions.ts';
 
@@ -22,7 +23,8 @@ export function readStep(value: unknown): StepRecord {
     );
   }
   // Schema 1 had neither facts nor edits nor holds.
-  const record = schema === 1 ? { ...value, schema: 2, facts: null, edited: null, hold: null } : value;
+  const record =
+    schema === 1 ? { ...value, schema: stepSchema, facts: null, edited: null, hold: null } : value;
   if (!isStep(record)) throw invalid();
   return record.attempts.every(({ nodes }) => nodes !== undefined) ? record : withoutNodes(record);
 }
@@ -87,8 +89,4 @@ function isHold(value: unknown): boolean {
 
 function isNullOr(value: unknown, is: (value: unknown) => boolean): boolean {
   return value === null || is(value);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

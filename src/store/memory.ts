@@ -1,4 +1,5 @@
 import { deepFreeze } from '../skill/json.ts';
+import { mayHaveRun } from '../step/end.ts';
 import { readStep } from '../step/read.ts';
 import type { StepRecord } from '../step/record.ts';
 import { isStepEnd } from '../step/transitions.ts';
@@ -132,7 +133,7 @@ function matches(step: StepRecord | undefined, { scope, turn, digest, state, ran
     step.turn === (turn ?? step.turn) &&
     step.digest === (digest ?? step.digest) &&
     step.state === (state ?? step.state) &&
-    (ran === undefined || (step.end !== null && step.end.executed !== false))
+    (ran === undefined || mayHaveRun(step.end))
   );
 }
 

@@ -1,5 +1,6 @@
 import { SkillRunError } from '../errors.ts';
 import { isId } from '../ids.ts';
+import { isObject } from '../skill/json.ts';
 import type { AllowanceRecord } from './allowance.ts';
 import { type AuditEntry, isAuditEntry } from './audit.ts';
 import type { Grant } from './grant.ts';
@@ -30,10 +31,6 @@ export function readAllowance(value: unknown): AllowanceRecord {
 /** Whether it has the subject and project of a scope. */
 export function isScope(value: unknown): boolean {
   return isObject(value) && isId('usr', value.subject) && isId('prj', value.project);
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function invalid(what: string): SkillRunError {

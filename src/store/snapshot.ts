@@ -1,10 +1,11 @@
 import { isSkillRunError, SkillRunError } from '../errors.ts';
+import { isObject } from '../skill/json.ts';
 import { readStep } from '../step/read.ts';
 import type { StepRecord } from '../step/record.ts';
 import type { AllowanceRecord } from './allowance.ts';
 import type { AuditEntry, AuditScope } from './audit.ts';
 import type { Grant } from './grant.ts';
-import { isObject, isScope, readAllowance, readEntry, readGrant } from './read.ts';
+import { isScope, readAllowance, readEntry, readGrant } from './read.ts';
 
 /** Everything in a memory store. */
 export interface Snapshot {

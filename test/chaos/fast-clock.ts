@@ -1,4 +1,4 @@
-import { aborted, type Clock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 
 /** How much faster than the machine's clock it goes, in every process alike. */
 export const speed = 10;
@@ -7,25 +7,7 @@ export const speed = 10;
 export function fastClock(epoch: number): Clock {
   return {
     now: () => Math.floor(epoch + (Date.now() - epoch) * speed),
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) {
-          reject(aborted(signal));
-          return;
-        }
-        const stop = (): void => {
-          clearTimeout(timer);
-          reject(aborted(signal));
-        };
-        // Node takes no timer of more than 24 days, and none here has to be waited for that long.
-        const timer = setTimeout(
-          () => {
-            signal?.removeEventListener('abort', stop);
-            resolve();
-          },
-          Math.min(ms / speed, 2_147_483_647),
-        );
-        signal?.addEventListener('abort', stop, { once: true });
-      }),
+    // Node takes no timer of more than 24 days, and none here has to be waited for that long.
+    sleep: (ms, signal) => systemClock.sleep(Math.min(ms / speed, 2_147_483_647), signal),
   };
 }

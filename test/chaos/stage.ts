@@ -1,4 +1,5 @@
-import { aborted, type Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/clock.ts';
+import { createSleepers } from '../../src/testing/sleepers.ts';
 import type { Random } from './random.ts';
 
 /** Time and order of one schedule: nobody goes on, and no time passes, but by its choice. */
@@ -26,11 +27,6 @@ export interface Acts {
   begin(): void;
 }
 
-interface Sleeper {
-  readonly at: number;
-  wake(): void;
-}
-
 const startMs = 1_767_225_600_000;
 const maxMoves = 20_000;
 
@@ -39,32 +35,12 @@ export function createStage(random: Random): Stage {
   let moves = 0;
   let flying = 0;
   const waiting: (() => void)[] = [];
-  const sleepers = new Set<Sleeper>();
+  const { waiting: sleepers, sleep } = createSleepers(() => now);
 
   const turn = async (): Promise<void> => {
     do await new Promise((resolve) => setImmediate(resolve));
     while (flying > 0);
   };
-  const sleep: Clock['sleep'] = (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted) {
-        reject(aborted(signal));
-        return;
-      }
-      const stop = (): void => {
-        sleepers.delete(sleeper);
-        reject(aborted(signal));
-      };
-      const sleeper: Sleeper = {
-        at: now + Math.max(0, ms),
-        wake() {
-          signal?.removeEventListener('abort', stop);
-          resolve();
-        },
-      };
-      signal?.addEventListener('abort', stop, { once: true });
-      sleepers.add(sleeper);
-    });
 
   // Whoever waits; several at once, so that a database sees them at once.
   const release = (): void => {
@@ -80,7 +56,7 @@ export function createStage(random: Random): Stage {
   const passTime = (to: number): void => {
     now = Math.max(now, to);
     for (const sleeper of sleepers) {
-      if (sleeper.at > now || !sleepers.delete(sleeper)) continue;
+      if (sleeper.at > now) continue;
       moves += 1;
       sleeper.wake();
     }

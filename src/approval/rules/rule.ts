@@ -88,5 +88,5 @@ export function readRules(given: unknown): readonly PolicyRule[] {
 function nameOf(given: unknown, at: number): string {
   const id: unknown =
     typeof given === 'object' && given !== null ? (given as { id?: unknown }).id : undefined;
-  return typeof id === 'string' ? `rule ${quoteName(id)}` : `rule at ${at}`;
+  return typeof id === 'string' ? ruleName({ id }) : `rule at ${at}`;
 }

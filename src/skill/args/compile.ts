@@ -1,5 +1,5 @@
 import type { SkillIssue } from '../issue.ts';
-import type { Json, JsonObject } from '../json.ts';
+import { isObject, type Json, type JsonObject } from '../json.ts';
 import { member } from '../pointer.ts';
 import { type ArgsError, createErrorList, describeType } from './args-error.ts';
 import { type Check, compileProperty } from './property.ts';
@@ -56,8 +56,4 @@ export async function compileArgs(schema: ArgsSchema, path = ''): Promise<Compil
     return list.errors.length === 0 ? { ok: true, value } : { ok: false, errors: list.errors };
   };
   return { ok: true, validator: { schema, validate } };
-}
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import type { SkillIssue } from '../issue.ts';
-import { forbiddenKeys, type Json, type JsonObject } from '../json.ts';
+import { forbiddenKeys, isObject, type Json } from '../json.ts';
 import { member } from '../pointer.ts';
 import { codePoints, excerpt } from '../text.ts';
 import type { ArgsSchema } from './schema.ts';
@@ -176,10 +176,6 @@ const objectRules = new Map<string, Rule>([
     },
   ],
 ]);
-
-function isObject(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function hasPattern(property: Json): boolean {
   if (!isObject(property)) return false;

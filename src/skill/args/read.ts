@@ -1,6 +1,7 @@
 import { maxJsonBytes, maxJsonDepth } from '../caps.ts';
 import { type JsonFault, type JsonObject, parseJson } from '../json.ts';
 import { utf8 } from '../sha256.ts';
+import type { ArgsValidator, ArgsVerdict } from './compile.ts';
 import { type WriteFault, writeJson } from './write.ts';
 
 /** Why a call's arguments were not read. */
@@ -33,6 +34,14 @@ export function readArguments(raw: unknown): ReadArguments {
   if (read.ok || read.fault.at === undefined) return read;
   // The position is one in a text that the caller never saw.
   return refuse(read.fault.rule, read.fault.message);
+}
+
+/** Reads arguments as {@link readArguments} does, and validates them. */
+export function validArguments(validator: ArgsValidator, raw: unknown): ArgsVerdict {
+  const read = readArguments(raw);
+  if (read.ok) return validator.validate(read.value);
+  const { rule: received, message } = read.fault;
+  return { ok: false, errors: [{ path: '', expected: 'one JSON object', received, message }] };
 }
 
 function readText(text: string): ReadArguments {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { isId } from '../../ids.ts';
+import { mayHaveRun } from '../../step/end.ts';
 import { readStep } from '../../step/read.ts';
 import type { StepRecord } from '../../step/record.ts';
 import { isStepEnd } from '../../step/transitions.ts';
@@ -89,7 +90,7 @@ async function rowOf(step: StepRecord): Promise<StepRow> {
     digest: step.digest,
     state: step.state,
     open: isStepEnd(step.state) ? 0 : 1,
-    ran: step.end !== null && step.end.executed !== false ? 1 : 0,
+    ran: mayHaveRun(step.end) ? 1 : 0,
     replay_key: step.replayKey,
     record,
   };

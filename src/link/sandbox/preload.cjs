@@ -40,3 +40,12 @@ globalThis.fetch = async function fetch() {
   });
 };
 syncBuiltinESMExports();
+
+// A tool that came to its end by itself has said all that it will say. Node would then take its heap apart object by
+// object, for which a person would wait; the kernel takes it whole. One that still listens to its end keeps Node's.
+const { exit } = process;
+process.once('beforeExit', () => {
+  process.on('exit', function end(code) {
+    if (code === 0 && process.listeners('exit').at(-1) === end) exit();
+  });
+});

@@ -157,6 +157,48 @@ describe.each(backends)('a run on %s', (backend) => {
     expect(await sandbox.run(toolRun(code))).toMatchObject({ kind: 'failed', exitCode });
   });
 
+  // A tool's own end is cut short where nobody listens to it: nothing that a tool may still do is.
+  it.each([
+    ['a last word at the exit', `process.on('exit', () => ${say("'late'")})`, { value: 'late' }],
+    [
+      'a listener that stood up only then',
+      `process.on('beforeExit', () => process.on('exit', () => ${say("'late'")}))`,
+      { value: 'late' },
+    ],
+    [
+      'more work when there was none left',
+      `let n = 0; process.on('beforeExit', () => { n += 1; if (n < 3) setTimeout(() => {}, 5); else if (n === 3) {
+        setImmediate(() => { process.on('exit', () => ${say('n')}); }) } })`,
+      { value: 4 },
+    ],
+    [
+      'an exit code of the last moment',
+      `process.on('exit', () => { process.exitCode = 4 })`,
+      { exitCode: 4 },
+    ],
+    [
+      'an error of the last moment',
+      `process.on('exit', () => { throw new Error('at the end') })`,
+      { exitCode: 1, stderr: expect.stringContaining('at the end') },
+    ],
+    ['a tool that waits for ever', 'await new Promise(() => {})', { exitCode: 13 }],
+    [
+      'a tool that took the way out',
+      `process.exit = process.reallyExit = () => {}; process.listeners = () => { throw 1 }; ${say('1')}`,
+      { kind: /exited|failed/ },
+    ],
+    [
+      'all that it wrote',
+      `process.stderr.write('e'.repeat(200000)); ${say("'a'.repeat(65000)")}`,
+      { value: 'a'.repeat(65_000), stderr: 'e'.repeat(16_384) },
+    ],
+  ])('lets a tool come to its end: %s', async (_, code, expected) => {
+    const { kind, ...others } = expected as { kind?: RegExp };
+    const end = await sandbox.run(toolRun(code));
+    expect(end).toMatchObject(others);
+    if (kind !== undefined) expect(end.kind).toMatch(kind);
+  });
+
   it('refuses before anything runs', async () => {
     let started = false;
     const onStart = () => {

@@ -1,11 +1,12 @@
 import type { Clock } from '../clock.ts';
+import { sha256 } from '../skill/sha256.ts';
 import { createSleepers } from './sleepers.ts';
 
 /** A clock that stands still until it is told to go on. */
 export interface ManualClock extends Clock {
   /**
    * Goes on by `ms`, waking the sleepers on the way in the order of their times. What a sleeper does when it
-   * wakes is given a turn of the event loop before the next one wakes.
+   * wakes is given a turn of the event loop, and the time that a hash takes, before the next one wakes.
    */
   advance(ms: number): Promise<void>;
   /** Sleepers that wait now. */
@@ -23,7 +24,11 @@ export function createManualClock(start = 1_767_225_600_000): ManualClock {
   const { waiting, sleep } = createSleepers(() => now);
   const watchers = new Set<() => void>();
 
-  const settle = (): Promise<void> => new Promise((resolve) => void later(resolve, 0));
+  // The library hashes on another thread, which on a busy machine takes many turns.
+  const settle = async (): Promise<void> => {
+    await sha256('');
+    await new Promise<void>((resolve) => void later(resolve, 0));
+  };
 
   return {
     now: () => now,

@@ -26,7 +26,7 @@ import {
 } from './move.ts';
 import { summaryOf } from './outcome.ts';
 import { audit, finish, load, save } from './record.ts';
-import { fall, findFallen } from './stand.ts';
+import { fall, lookAgain } from './stand.ts';
 
 const maxDetail = 1024;
 const maxNodes = 100;
@@ -71,9 +71,9 @@ async function nextAttempt(move: Move, found: StepRecord): Promise<undefined> {
   if (held === undefined) return;
   const { step, exhausted } = held;
   // The last look before the submit: after it nothing is awaited but the record that it is made.
-  const fallen = await findFallen(context, step);
-  if (fallen !== undefined) {
-    await fall(context, step, fallen);
+  const standing = await lookAgain(context, step);
+  if (standing.why !== 'stands') {
+    await fall(context, step, standing);
     return;
   }
   if (target === undefined) {
@@ -89,7 +89,7 @@ async function nextAttempt(move: Move, found: StepRecord): Promise<undefined> {
   const nodes = target.nodes.slice(0, maxNodes).map(({ node }) => node);
   const { service, tier } = target;
   const attempt = { service: service.id, tier, nodes, key, job: null, state: 'open' } as const;
-  await audit(context, 'submit', step, { job: key });
+  await audit(context, 'submit', step, { job: key, now: standing.now });
   const recorded = await save(context, step, {
     state: 'submitting',
     attempts: [...step.attempts, attempt],
@@ -127,12 +127,14 @@ async function submit(
     await finish(context, step, 'ended', cancelledUnanswered(first), 'cancel');
     return undefined;
   }
-  const fallen = first ? undefined : await findFallen(context, step);
-  // What is only not known now may be known later: the step can be resumed.
-  if (fallen?.why === 'registry-down') return { kind: 'unknown', code: fallen.code, message: unsure };
-  if (fallen !== undefined) {
-    await finish(context, step, 'ended', notSentAgain);
-    return undefined;
+  if (!first) {
+    const standing = await lookAgain(context, step);
+    // What is only not known now may be known later: the step can be resumed.
+    if (standing.why === 'registry-down') return { kind: 'unknown', code: standing.code, message: unsure };
+    if (standing.why !== 'stands') {
+      await finish(context, step, 'ended', notSentAgain);
+      return undefined;
+    }
   }
   const request = requestOf(step, attempt);
   let job: Job;

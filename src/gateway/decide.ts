@@ -33,7 +33,8 @@ export async function applyDecision(
   digest?: string,
 ): Promise<Decided> {
   if (step.state !== 'pending') throw new StepAlreadyDecided(step);
-  if (await expireIfDue(context, step)) {
+  const now = context.clock.now();
+  if (await expireIfDue(context, step, now)) {
     throw new SkillRunError(
       'step_expired',
       `The step ${step.id} has expired. Let the model call the tool again.`,
@@ -55,8 +56,8 @@ export async function applyDecision(
   if (always && edit?.ruling.effect === 'ask' && !edit.ruling.canAlways) throw new AlwaysNotAllowed(step);
   const decided =
     decision.decision === 'approve'
-      ? await approve(context, step, decision.reason, edit)
-      : await deny(context, step, decision.reason);
+      ? await approve(context, step, now, decision.reason, edit)
+      : await deny(context, step, now, decision.reason);
   if (decided === undefined) {
     throw new StepAlreadyDecided((await context.store.steps.get(step.id)) ?? step);
   }
@@ -66,24 +67,26 @@ export async function applyDecision(
 function personDecision(
   context: GatewayContext,
   effect: StepDecision['effect'],
-  reason?: string,
+  now: number,
+  reason: string | undefined,
 ): StepDecision {
   const said = reason === undefined ? {} : { reason: visible(reason.slice(0, maxReason)) };
-  return { effect, via: 'person', by: context.person.subject, at: isoTime(context.clock.now()), ...said };
+  return { effect, via: 'person', by: context.person.subject, at: isoTime(now), ...said };
 }
 
 async function approve(
   context: GatewayContext,
   step: StepRecord,
+  now: number,
   reason: string | undefined,
   edit: Edit | undefined,
 ): Promise<StepRecord | undefined> {
   const by = context.person.subject;
-  if (edit !== undefined) await audit(context, 'edit', step, { by, status: edit.change.digest });
-  await audit(context, 'approve', { ...step, ...edit?.change }, { by });
+  if (edit !== undefined) await audit(context, 'edit', step, { by, status: edit.change.digest, now });
+  await audit(context, 'approve', { ...step, ...edit?.change }, { by, now });
   const decided = await save(context, step, {
     state: 'approved',
-    decision: personDecision(context, 'approve', reason),
+    decision: personDecision(context, 'approve', now, reason),
     ...edit?.change,
   });
   if (decided === undefined) await audit(context, 'conflict', step);
@@ -91,8 +94,13 @@ async function approve(
   return decided;
 }
 
-function deny(context: GatewayContext, step: StepRecord, reason?: string): Promise<StepRecord | undefined> {
-  const decision = personDecision(context, 'deny', reason);
+function deny(
+  context: GatewayContext,
+  step: StepRecord,
+  now: number,
+  reason: string | undefined,
+): Promise<StepRecord | undefined> {
+  const decision = personDecision(context, 'deny', now, reason);
   const said = decision.reason === undefined ? '' : ` The person said: ${JSON.stringify(decision.reason)}`;
   const message = `The person refused this run. Nothing ran. Do not call it again unless they ask for it.${said}`;
   return finish(
@@ -101,6 +109,7 @@ function deny(context: GatewayContext, step: StepRecord, reason?: string): Promi
     'denied',
     { status: 'denied', executed: false, message },
     'deny',
+    now,
   );
 }
 
@@ -133,20 +142,28 @@ async function putGrant({ store }: GatewayContext, grant: Grant): Promise<Grant>
 }
 
 /** Ends a pending or approved step whose time is over. Whether its time is over. */
-export async function expireIfDue(context: GatewayContext, step: StepRecord): Promise<boolean> {
-  if (context.clock.now() < step.expiresAt) return false;
-  await expire(context, step);
+export async function expireIfDue(
+  context: GatewayContext,
+  step: StepRecord,
+  now: number = context.clock.now(),
+): Promise<boolean> {
+  if (now < step.expiresAt) return false;
+  await expire(context, step, now);
   return true;
 }
 
 /** Ends a step whose time is over and of which nothing is submitted. */
-export function expire(context: GatewayContext, step: StepRecord): Promise<StepRecord | undefined> {
+export function expire(
+  context: GatewayContext,
+  step: StepRecord,
+  now: number,
+): Promise<StepRecord | undefined> {
   const message =
     step.decision === null
       ? 'Nobody decided in time: the request has expired. Nothing ran.'
       : 'The approval was not used in time: it has expired. Nothing ran.';
   const state = step.attempts.length === 0 ? 'expired' : 'ended';
-  return finish(context, step, state, { status: 'expired', executed: false, message }, 'expire');
+  return finish(context, step, state, { status: 'expired', executed: false, message }, 'expire', now);
 }
 
 /** Ends a pending step where there is nobody to ask, ever; else the step as it is. */

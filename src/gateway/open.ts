@@ -103,6 +103,7 @@ function refusal(by: string, reason: string) {
 }
 
 async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRecord> {
+  const now = asked.createdAt;
   // First of all: what a person has said of exactly this call stands until they speak again.
   const denials = await denialsOf(context, asked);
   if (denials >= context.maxRepeatDenials) return deniedAgain(context, asked, denials);
@@ -111,19 +112,19 @@ async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRe
   const heard: StepRecord = { ...asked, facts: facts() };
   if (ruling.effect === 'refuse') return refused(context, heard, ruling.rule, ruling.reason);
   if (ruling.effect === 'allow') {
-    await audit(context, 'approve', heard, { by: ruling.rule });
+    await audit(context, 'approve', heard, { by: ruling.rule, now });
     const decision = { effect: 'approve', via: 'policy', by: ruling.rule, reason: ruling.reason } as const;
-    return { ...heard, state: 'approved', decision: { ...decision, at: isoTime(heard.createdAt) } };
+    return { ...heard, state: 'approved', decision: { ...decision, at: isoTime(now) } };
   }
   const step = { ...heard, why: ruling.why, canAlways: ruling.canAlways };
   // A grant is an "always" of the person's: it answers no ask that forbids one, also where it is of before that.
   const grant = step.canAlways ? await findGrant(context, step) : undefined;
   if (grant !== undefined) {
-    await audit(context, 'approve', step, { by: grant.id });
-    const decision = { effect: 'approve', via: 'grant', by: grant.id, at: isoTime(step.createdAt) } as const;
+    await audit(context, 'approve', step, { by: grant.id, now });
+    const decision = { effect: 'approve', via: 'grant', by: grant.id, at: isoTime(now) } as const;
     return { ...step, state: 'approved', decision };
   }
-  await audit(context, 'ask', step);
+  await audit(context, 'ask', step, { now });
   return step;
 }
 
@@ -134,7 +135,7 @@ function denialsOf({ store, scope }: GatewayContext, step: StepRecord): Promise<
 
 async function deniedAgain(context: GatewayContext, step: StepRecord, denials: number): Promise<StepRecord> {
   const by = 'repeated-denial';
-  await audit(context, 'deny', step, { by });
+  await audit(context, 'deny', step, { by, now: step.createdAt });
   const at = isoTime(step.createdAt);
   const message = `Exactly this call was denied ${denials} times in this turn: it was denied without asking again. Nothing ran. Do not call it again unless the person asks for it.`;
   return {
@@ -151,7 +152,7 @@ async function refused(
   by: string,
   reason: string,
 ): Promise<StepRecord> {
-  await audit(context, 'refuse', step, { by });
+  await audit(context, 'refuse', step, { by, now: step.createdAt });
   return { ...step, state: 'refused', end: { ...refusal(by, reason), at: isoTime(step.createdAt) } };
 }
 

@@ -14,17 +14,22 @@ import { summaryOf } from './outcome.ts';
 // The events that say what a person saw or decided over.
 const withValues: ReadonlySet<AuditEvent> = new Set(['ask', 'approve', 'edit']);
 
-/** Appends one entry to the person's chain. It rejects when the store fails: then the act must not happen. */
+/**
+ * Appends one entry to the person's chain. It rejects when the store fails: then the act must not happen.
+ *
+ * @param facts `now`: what the clock showed when it was found that the act may be, default as it shows; a slow
+ *   store between the two must not make of a decision in time a late one
+ */
 export async function audit(
   context: GatewayContext,
   event: AuditEvent,
   step: StepRecord | undefined,
-  facts: Partial<Pick<AuditFacts, 'by' | 'job' | 'status'>> = {},
+  facts: Partial<Pick<AuditFacts, 'by' | 'job' | 'status'>> & { now?: number } = {},
 ): Promise<void> {
   const { store, scope, clock } = context;
   const entry: AuditFacts = {
     event,
-    at: isoTime(clock.now()),
+    at: isoTime(facts.now ?? clock.now()),
     step: step?.id ?? null,
     digest: step?.digest ?? null,
     target: step?.target ?? null,
@@ -80,17 +85,21 @@ export function tellDecided(context: GatewayContext, step: StepRecord): void {
   context.events.emit('step-decided', { step: summaryOf(step), effect, via });
 }
 
-/** Ends a step: audit, record, event. `undefined` when another process was first. */
+/**
+ * Ends a step: audit, record, event. `undefined` when another process was first.
+ *
+ * @param now what the clock showed when it was found that it ends
+ */
 export async function finish(
   context: GatewayContext,
   step: StepRecord,
   state: StepState,
   end: Omit<StepEnd, 'at'>,
   auditAs: AuditEvent = 'end',
+  now: number = context.clock.now(),
 ): Promise<StepRecord | undefined> {
-  await audit(context, auditAs, step, { status: end.status, job: end.job?.id ?? null });
-  const at = isoTime(context.clock.now());
-  const ended = await save(context, step, { state, end: { ...end, at }, lease: null });
+  await audit(context, auditAs, step, { status: end.status, job: end.job?.id ?? null, now });
+  const ended = await save(context, step, { state, end: { ...end, at: isoTime(now) }, lease: null });
   if (ended === undefined) {
     await audit(context, 'conflict', step);
     return undefined;

@@ -8,18 +8,25 @@ import { audit, finish, save } from './record.ts';
 import { findUnlisted, type Unlisted } from './registry.ts';
 import { runOf } from './resolve.ts';
 
-/** Why a decision no longer stands at the submit. */
-export type Fallen = { readonly why: 'expired' | 'changed' | 'revoked' } | Unlisted;
+/** Whether a decision still stands at the submit, or why not. `now`: what the clock showed. */
+export type Standing = { readonly why: 'stands'; readonly now: number } | Fallen;
+export type Fallen =
+  | { readonly why: 'expired'; readonly now: number }
+  | { readonly why: 'changed' | 'revoked' }
+  | Unlisted;
 
-/** Looks again at everything that was true at the decision; `undefined` while all of it is. */
-export async function findFallen(context: GatewayContext, step: StepRecord): Promise<Fallen | undefined> {
+/** Looks again at everything that was true at the decision. */
+export async function lookAgain(context: GatewayContext, step: StepRecord): Promise<Standing> {
   // First, as it may take seconds: what is looked at after it is of the moment of the submit.
   const unlisted = await findUnlisted(context, step);
-  if (context.clock.now() >= step.expiresAt) return { why: 'expired' };
-  if (!(await isUnchanged(context, step))) return { why: 'changed' };
-  if (unlisted !== undefined) return unlisted;
+  const isSame = await isUnchanged(context, step);
   const isRevoked = step.decision?.via === 'grant' && (await findGrant(context, step)) === undefined;
-  return isRevoked ? { why: 'revoked' } : undefined;
+  // Last, as time goes on over all the others.
+  const now = context.clock.now();
+  if (now >= step.expiresAt) return { why: 'expired', now };
+  if (!isSame) return { why: 'changed' };
+  if (unlisted !== undefined) return unlisted;
+  return isRevoked ? { why: 'revoked' } : { why: 'stands', now };
 }
 
 /** Ends a step whose decision no longer stands, or asks again. Nothing of it is at any Run. */
@@ -32,7 +39,7 @@ export async function fall(context: GatewayContext, step: StepRecord, fallen: Fa
     const message = 'The skill has changed since approval, or is no longer usable. Nothing ran.';
     await finish(context, step, 'ended', { ...unavailable, message });
   } else if (fallen.why === 'expired') {
-    await expire(context, step);
+    await expire(context, step, fallen.now);
   } else {
     await askAgain(context, step);
   }

@@ -3,6 +3,7 @@ import type { GatewayOptions } from '../../src/gateway/options.ts';
 import { verifySkills } from '../../src/menu/skill-set.ts';
 import type { RunService } from '../../src/run/service.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
+import type { GrantStore, StepStore } from '../../src/store/port.ts';
 import { ann, approve, type Harness, harness, passing, until } from '../support/harness.ts';
 
 const by = ann.subject;
@@ -22,6 +23,20 @@ function slowNodes(run: RunService): { run: RunService; looked: () => boolean; g
     return run.nodes(context, options);
   };
   return { run: { ...run, nodes }, looked: () => looked, go };
+}
+
+/** A gateway whose store takes `slow.ms` to count steps and to find a grant; what it asks expires after a minute. */
+function slowStore(h: Harness) {
+  const store = createMemoryStore();
+  const slow = { ms: 0 };
+  const slowly = async <T>(answer: Promise<T>): Promise<T> => {
+    await h.clock.advance(slow.ms);
+    return answer;
+  };
+  const steps: StepStore = { ...store.steps, count: (of) => slowly(store.steps.count(of)) };
+  const grants: GrantStore = { ...store.grants, find: (key) => slowly(store.grants.find(key)) };
+  const gateway = h.other({ store: { ...store, steps, grants }, approvalExpiryMs: 60_000 });
+  return { store, slow, gateway };
 }
 
 /** A snapshot of a process that died after it had leased an approved step and before it recorded a submit. */
@@ -49,6 +64,40 @@ describe('what was true at the decision is looked at again at every submit', () 
     expect(outcome).toMatchObject({ status: 'expired', executed: false });
     expect(outcome.message).toContain('not used in time');
     expect(h.mock.jobs).toBe(0);
+  });
+
+  // One look at the clock says whether a decision is in time, and is the time that is recorded.
+  test('C48: a slow store makes no late decision of one in time', async () => {
+    const h = await harness();
+    const { gateway, store, slow } = slowStore(h);
+    const waiting = await gateway.call({ id: 'c1', name: h.slugify, arguments: args });
+    const { id = '', expiresAt = 0 } = waiting.step ?? {};
+    await h.clock.advance(59_000);
+    slow.ms = 20_000;
+    await gateway.approvals.approve(id, { by, arguments: { title: 'b' } });
+    slow.ms = 0;
+    expect(h.clock.now()).toBeGreaterThan(expiresAt);
+    const entries = await store.audit.list(ann);
+    expect(entries.map(({ event }) => event)).toEqual(['ask', 'edit', 'approve']);
+    expect(entries.filter(({ at }) => Date.parse(at) >= expiresAt)).toEqual([]);
+    expect((await gateway.resume(id)).status).toBe('expired');
+  });
+
+  test('C48: an approval that runs out over a slow store is not submitted', async () => {
+    const h = await harness();
+    const { gateway, store, slow } = slowStore(h);
+    const call = (id: string) => passing(h.clock, gateway.call({ id, name: h.slugify, arguments: args }));
+    const { id = '' } = (await call('c1')).step ?? {};
+    await gateway.approvals.approve(id, { by, always: true });
+    expect((await passing(h.clock, gateway.resume(id))).status).toBe('completed');
+    gateway.on('step-decided', () => {
+      slow.ms = 61_000;
+    });
+    const late = await call('c2');
+    expect(late).toMatchObject({ status: 'expired', executed: false });
+    expect(h.mock.jobs).toBe(1);
+    const entries = (await store.audit.list(ann)).filter(({ step }) => step === late.step?.id);
+    expect(entries.map(({ event }) => event)).toEqual(['approve', 'expire']);
   });
 
   test('a leased step whose skill is gone is not submitted', async () => {

@@ -77,7 +77,7 @@ export function withHold(
 ): AllowanceRecord | undefined {
   if (usedOf(record) + seconds > ceiling) return undefined;
   const { revision = 0, spent = 0, held = {} } = record ?? {};
-  return { key, revision: revision + 1, spent, held: { ...held, [step]: seconds } };
+  return { schema: 1, key, revision: revision + 1, spent, held: { ...held, [step]: seconds } };
 }
 
 /** The account with what steps held given back, and what each of them spent counted in its stead. */
@@ -87,7 +87,7 @@ export function withoutHolds(record: AllowanceRecord, spent: ReadonlyMap<string,
     (all, [step, seconds]) => (Object.hasOwn(record.held, step) ? all + seconds : all),
     record.spent,
   );
-  return { key: record.key, revision: record.revision + 1, spent: inMs(sum), held };
+  return { schema: 1, key: record.key, revision: record.revision + 1, spent: inMs(sum), held };
 }
 
 /**

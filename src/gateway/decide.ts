@@ -121,7 +121,15 @@ async function makeGrant(context: GatewayContext, step: StepRecord): Promise<Gra
     await audit(context, 'grant', step, { by: context.person.subject, status: id });
     const by = context.person.subject;
     const key = await grantKeyOf(scope);
-    const grant = await putGrant(context, { id, scope, key, by, step: step.id, createdAt: isoTime(now) });
+    const grant = await putGrant(context, {
+      schema: 1,
+      id,
+      scope,
+      key,
+      by,
+      step: step.id,
+      createdAt: isoTime(now),
+    });
     context.events.emit('grant-created', { grant: grant.id, step: step.id });
     return grant;
   } catch (error) {

@@ -40,7 +40,7 @@ export interface SkillGateway extends AsyncDisposable {
   resume(stepId: string, options?: Pick<CallOptions, 'signal'>): Promise<Outcome>;
   /**
    * Resumes every step of this person that is decided and has not ended. What was never submitted, and is of a skill
-   * that this gateway does not have, is left to those that have it: `resume` says what became of it.
+   * that this gateway does not have, ends `skill_unavailable`; that of another agent is left to it.
    */
   resumeAll(): Promise<Outcome[]>;
   /**
@@ -124,9 +124,10 @@ export function createSkillGateway(options: GatewayOptions): SkillGateway {
   };
 }
 
-// To judge a step by a set that lacks its skill would end what another process can run.
-function isOurs({ skills, clock }: GatewayContext, { attempts, expiresAt, run }: StepRecord): boolean {
-  if (attempts.length > 0 || clock.now() >= expiresAt) return true;
+// Another agent may have other skills: to judge its step by a set that lacks the skill would end what it can run.
+function isOurs(context: GatewayContext, { attempts, expiresAt, owner, run }: StepRecord): boolean {
+  const { skills, clock, agent } = context;
+  if (attempts.length > 0 || clock.now() >= expiresAt || owner.agent === agent) return true;
   return skills.findTool(run.slug, run.version, run.tool) !== undefined;
 }
 

@@ -6,11 +6,12 @@ import { visible } from '../skill/text.ts';
 import { digestOf, replayKeyOf, targetOf } from '../step/digest.ts';
 import { stepSchema } from '../step/read.ts';
 import type { StepRecord, StepRun } from '../step/record.ts';
+import type { Grant } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
 import { gatherFacts } from './facts.ts';
 import { type CallRef, summaryOf } from './outcome.ts';
 import { audit, finish, tellDecided } from './record.ts';
-import { findGrant } from './stand.ts';
+import { findGrant, findNarrower } from './stand.ts';
 
 /**
  * Makes the step of a call, or finds the one that this call is a replay of. Policy is heard once, before
@@ -117,8 +118,8 @@ async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRe
     return { ...heard, state: 'approved', decision: { ...decision, at: isoTime(now) } };
   }
   const step = { ...heard, why: ruling.why, canAlways: ruling.canAlways };
-  // A grant is an "always" of the person's: it answers no ask that forbids one, also where it is of before that.
-  const grant = step.canAlways ? await findGrant(context, step) : undefined;
+  const grant = await coveredBy(context, step);
+  if (grant === 'narrower') return refused(context, heard, 'net-widened', widened);
   if (grant !== undefined) {
     await audit(context, 'approve', step, { by: grant.id, now });
     const decision = { effect: 'approve', via: 'grant', by: grant.id, at: isoTime(now) } as const;
@@ -126,6 +127,22 @@ async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRe
   }
   await audit(context, 'ask', step, { now });
   return step;
+}
+
+const widened =
+  'This very version was allowed always with a narrower network, and a published version does not change. Revoke that grant to be asked, or install another version.';
+
+// A grant is an "always" of the person's: it answers no ask that forbids one, also where it is of before that. Where
+// grants cannot be read the person is asked, as if there were none.
+async function coveredBy(context: GatewayContext, step: StepRecord): Promise<Grant | 'narrower' | undefined> {
+  try {
+    const grant = step.canAlways ? await findGrant(context, step) : undefined;
+    if (grant !== undefined) return grant;
+    return (await findNarrower(context, step)) === undefined ? undefined : 'narrower';
+  } catch (error) {
+    context.events.emit('fault', { step: step.id, error });
+    return undefined;
+  }
 }
 
 function denialsOf({ store, scope }: GatewayContext, step: StepRecord): Promise<number> {

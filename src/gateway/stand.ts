@@ -1,3 +1,4 @@
+import { nets } from '../skill/caps.ts';
 import { digestOf } from '../step/digest.ts';
 import type { StepRecord } from '../step/record.ts';
 import { type Grant, grantKeyOf, grantScopeOf } from '../store/grant.ts';
@@ -57,6 +58,20 @@ async function isUnchanged(context: GatewayContext, step: StepRecord): Promise<b
 /** The grant that covers the step, where a person made one and has not revoked it. */
 export async function findGrant(context: GatewayContext, step: StepRecord): Promise<Grant | undefined> {
   return context.store.grants.find(await grantKeyOf(grantScopeOf(step)));
+}
+
+/** A grant for the same tool of the same version, of before it was published again with a wider net. */
+export async function findNarrower(context: GatewayContext, step: StepRecord): Promise<Grant | undefined> {
+  const { owner, run } = step;
+  return (await context.store.grants.list(context.scope)).find(
+    ({ scope }) =>
+      scope.agent === owner.agent &&
+      scope.slug === run.slug &&
+      scope.version === run.version &&
+      scope.tool === run.tool &&
+      scope.hash !== run.hash &&
+      nets.indexOf(scope.net) < nets.indexOf(run.net),
+  );
 }
 
 async function askAgain(context: GatewayContext, step: StepRecord): Promise<void> {

@@ -1,5 +1,7 @@
 /** What one agent has used of its allowance in one period. */
 export interface AllowanceRecord {
+  /** Of its shape; absent in those of before there was the field. */
+  readonly schema?: 1;
   /** Names person, project, agent and period. */
   readonly key: string;
   /** Counts up by one at every change: the compare-and-set of the store. */

@@ -16,6 +16,8 @@ export interface GrantScope {
 
 /** An "always allow" that a person made. It lasts until it is revoked. */
 export interface Grant {
+  /** Of its shape; absent in those of before there was the field. */
+  readonly schema?: 1;
   /** `grt_<ULID>`. */
   readonly id: string;
   readonly scope: GrantScope;

@@ -9,9 +9,11 @@ import type { Grant } from './grant.ts';
  * A stored grant. Like every reader here it checks the shape of what a store of the host's holds; whether
  * somebody has changed it is not checked.
  *
- * @throws `store_invalid` for what is none
+ * @throws `store_invalid` for what is none, `store_schema_unknown` for one that a newer version wrote: it may hold
+ *   a condition that this version would pass over
  */
 export function readGrant(value: unknown): Grant {
+  requireKnown(value, 'A grant');
   if (isGrant(value)) return value;
   throw invalid('a grant');
 }
@@ -22,8 +24,9 @@ export function readEntry(value: unknown): AuditEntry {
   throw invalid('an audit entry');
 }
 
-/** @throws `store_invalid` for what is no record of an allowance */
+/** @throws `store_invalid` for what is no record of an allowance, `store_schema_unknown` for a newer one */
 export function readAllowance(value: unknown): AllowanceRecord {
+  requireKnown(value, 'A record of an allowance');
   if (isAllowance(value)) return value;
   throw invalid('a record of an allowance');
 }
@@ -31,6 +34,14 @@ export function readAllowance(value: unknown): AllowanceRecord {
 /** Whether it has the subject and project of a scope. */
 export function isScope(value: unknown): boolean {
   return isObject(value) && isId('usr', value.subject) && isId('prj', value.project);
+}
+
+function requireKnown(value: unknown, what: string): void {
+  if (!isObject(value) || value.schema === undefined || value.schema === 1) return;
+  throw new SkillRunError(
+    'store_schema_unknown',
+    `${what} is stored in a schema that this version does not read. Use the version of this library that wrote it, or a newer one.`,
+  );
 }
 
 function invalid(what: string): SkillRunError {

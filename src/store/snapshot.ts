@@ -28,7 +28,7 @@ export function writeSnapshot(snapshot: Snapshot): string {
  * Reads what {@link writeSnapshot} wrote. It is the host's own text: its shape is checked, so that what is no
  * snapshot is told at once; whether somebody has changed it is not.
  *
- * @throws `snapshot_invalid`, or `step_schema_unknown` for steps that a newer version wrote
+ * @throws `snapshot_invalid`; `step_schema_unknown` and `store_schema_unknown` for what a newer version wrote
  */
 export function readSnapshot(text: string): Snapshot {
   try {
@@ -42,7 +42,8 @@ export function readSnapshot(text: string): Snapshot {
       };
     }
   } catch (error) {
-    if (isSkillRunError(error, 'step_schema_unknown')) throw error;
+    if (isSkillRunError(error, 'step_schema_unknown') || isSkillRunError(error, 'store_schema_unknown'))
+      throw error;
     // Told below, in one way for every text that is not a snapshot.
   }
   throw new SkillRunError(

@@ -23,6 +23,7 @@ const settled = ({ spent }: { spent: number }) => ({
   revision: expect.any(Number),
   spent,
   held: {},
+  schema: 1,
 });
 
 async function accountOf(

@@ -367,6 +367,48 @@ describe('always', () => {
     expect(await onBroken.grants.list()).toEqual([]);
   });
 
+  test('C60: an "always" that could not be written is not claimed: the next call asks again', async () => {
+    const memory = createMemoryStore();
+    const put = () => Promise.reject(new Error('disk full'));
+    let asked = 0;
+    const approver = () => {
+      asked += 1;
+      return always();
+    };
+    const h = await harness({
+      gateway: { store: { ...memory, grants: { ...memory.grants, put } }, approver },
+    });
+    for (const id of ['c1', 'c2']) {
+      const outcome = await h.gateway.call({ id, name: h.slugify, arguments: title(id) });
+      expect(outcome.status).toBe('completed');
+    }
+    expect(asked).toBe(2);
+    expect(h.told.filter((name) => name === 'grant-failed')).toHaveLength(2);
+    expect(h.told).not.toContain('grant-created');
+  });
+
+  test.each(['find', 'list'] as const)(
+    'C61: grants that cannot be read (%s) are none: the person is asked',
+    async (what) => {
+      const memory = createMemoryStore();
+      const broken = { ...memory.grants, [what]: () => Promise.reject(new Error('torn page')) };
+      const h = await harness({ gateway: { store: memory, approver: always } });
+      await h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
+      const other = h.other({ store: { ...memory, grants: broken }, approver: undefined as never });
+      const faults: unknown[] = [];
+      other.on('fault', ({ error }) => void faults.push(error));
+      // Another tool, which no grant covers; and the same one, whose grant is there.
+      const outcome = await other.call({
+        id: 'c2',
+        name: what === 'find' ? h.slugify : h.fetchTitle,
+        arguments: what === 'find' ? title('b') : { url: 'https://example.com/' },
+      });
+      expect(outcome).toMatchObject({ status: 'awaiting_approval', executed: false });
+      expect(faults).toHaveLength(1);
+      expect(h.mock.jobs).toBe(1);
+    },
+  );
+
   test('C60: an "always" that was written though the store failed is said to be made', async () => {
     const memory = createMemoryStore();
     const failing = (find = memory.grants.find): StorePort => ({

@@ -3,7 +3,17 @@ import { createSkillGateway } from '../../src/gateway/gateway.ts';
 import { verifySkills } from '../../src/menu/skill-set.ts';
 import type { SkillDocumentV2 } from '../../src/skill/document.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
-import { ann, approve, ben, harness, nameOf, passing, submitBodies, until } from '../support/harness.ts';
+import {
+  agentId,
+  ann,
+  approve,
+  ben,
+  harness,
+  nameOf,
+  passing,
+  submitBodies,
+  until,
+} from '../support/harness.ts';
 import { makeSkill } from '../support/skills.ts';
 
 const by = ann.subject;
@@ -126,16 +136,17 @@ describe('replays', () => {
 });
 
 describe('two processes over one store', () => {
-  test('C28: one without the skill leaves what was approved to the one that has it, until it expires', async () => {
+  test('C28: one of another agent, without the skill, leaves what was approved to the one that has it', async () => {
     const store = createMemoryStore();
-    const h = await harness({ gateway: { store } });
+    const h = await harness({ gateway: { store, agent: { id: agentId, level: 'ask' } } });
     const asked = [];
     for (const id of ['c1', 'c2']) {
       const { step } = await h.gateway.call({ id, name: h.slugify, arguments: title(id) });
       await h.gateway.approvals.approve(step?.id ?? '', { by });
       asked.push(step?.id ?? '');
     }
-    const without = h.other({ skills: await verifySkills([]) });
+    const other = { id: 'agt_01JBBBBBBBBBBBBBBBBBBBBBBB', level: 'ask' } as const;
+    const without = h.other({ skills: await verifySkills([]), agent: other });
     expect(await without.resumeAll()).toEqual([]);
     expect((await passing(h.clock, h.gateway.resume(asked[0] ?? ''))).status).toBe('completed');
     await h.clock.advance(900_000);
@@ -233,8 +244,9 @@ describe('two processes over one store', () => {
   });
 });
 
+type Change = (document: SkillDocumentV2) => void;
+
 describe('C58: what changed since the approval does not run', () => {
-  type Change = (document: SkillDocumentV2) => void;
   const changes: [string, Change][] = [
     ['description', (d) => Object.assign(d.tools?.[0] ?? {}, { description: 'Other words.' })],
     [
@@ -261,25 +273,24 @@ describe('C58: what changed since the approval does not run', () => {
     expect(h.mock.jobs).toBe(0);
   });
 
-  test('a skill that is gone', async () => {
-    const h = await harness();
+  test.each(['resume', 'resumeAll'] as const)('a skill that is gone: %s', async (how) => {
+    const store = createMemoryStore();
+    const h = await harness({ gateway: { store } });
     const waiting = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
-    await h.gateway.approvals.approve(waiting.step?.id ?? '', { by });
-    const empty = createSkillGateway({
-      person: ann,
-      skills: await verifySkills([]),
-      run: h.run,
-      clock: h.clock,
-    });
-    await expect(empty.resume(waiting.step?.id ?? '')).rejects.toMatchObject({ code: 'step_not_found' });
+    const id = waiting.step?.id ?? '';
+    await h.gateway.approvals.approve(id, { by });
+    const empty = h.other({ skills: await verifySkills([]) });
+    const [outcome] = how === 'resume' ? [await empty.resume(id)] : await empty.resumeAll();
+    expect(outcome).toMatchObject({ status: 'skill_unavailable', executed: false, step: { id } });
+    expect(await h.gateway.resumeAll()).toEqual([]);
+    expect(h.mock.jobs).toBe(0);
   });
 });
 
 describe('C57: an update asks again', () => {
-  test.each<[string, Partial<SkillDocumentV2> | ((d: SkillDocumentV2) => void)]>([
+  test.each<[string, Partial<SkillDocumentV2>]>([
     ['the next version with identical code', { version: '1.0.1' }],
     ['the same version with other bytes', { instructions: 'Other.' }],
-    ['the same version with a wider net', (d) => Object.assign(d.tools?.[0] ?? {}, { net: 'public' })],
     ['a slug that begins the same', { slug: 'slugify-a-title-2' }],
   ])('%s', async (_, change) => {
     const store = createMemoryStore();
@@ -292,6 +303,24 @@ describe('C57: an update asks again', () => {
     const later = createSkillGateway({ person: ann, skills, run: h.run, clock: h.clock, store });
     const outcome = await later.call({ id: 'c2', name: nameOf(skills, 'slugify'), arguments: title('b') });
     expect(outcome.status).toBe('awaiting_approval');
+  });
+
+  test('C57: the same version with a wider net is refused until the "always" of before is revoked', async () => {
+    const store = createMemoryStore();
+    const h = await harness({
+      gateway: { store, approver: async () => ({ decision: 'approve', always: true }) },
+    });
+    await h.gateway.call({ id: 'c1', name: h.slugify, arguments: title('a') });
+    const [grant] = await h.grants.list();
+    const document: Change = (d) => Object.assign(d.tools?.[0] ?? {}, { net: 'public' });
+    const skills = await verifySkills([await makeSkill({ document })]);
+    const later = h.other({ skills, approver: undefined as never });
+    const call = (id: string) => later.call({ id, name: nameOf(skills, 'slugify'), arguments: title('b') });
+    expect(await call('c2')).toMatchObject({ status: 'refused', code: 'net-widened', executed: false });
+    expect(await later.approvals.pending()).toEqual([]);
+    await later.grants.revoke(grant?.id ?? '');
+    expect((await call('c3')).status).toBe('awaiting_approval');
+    expect(h.mock.jobs).toBe(1);
   });
 
   test('C59: a grant is not another person’s, project’s or agent’s', async () => {

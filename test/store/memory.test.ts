@@ -72,5 +72,15 @@ describe('snapshots', () => {
       expect(() => createMemoryStore(text)).toThrow(expect.objectContaining({ code: 'snapshot_invalid' }));
     }
     expect(() => createMemoryStore(JSON.stringify(good))).not.toThrow();
+    // What a newer version wrote may hold a condition that this one would pass over.
+    for (const newer of [
+      { steps: [{ ...good.steps[0], schema: 3 }] },
+      { grants: [{ ...good.grants[0], schema: 2 }] },
+      { allowance: [{ schema: 2, key: 'k', revision: 1, spent: 0, held: {} }] },
+    ]) {
+      const code = newer.steps ? 'step_schema_unknown' : 'store_schema_unknown';
+      const text = JSON.stringify({ ...good, ...newer });
+      expect(() => createMemoryStore(text)).toThrow(expect.objectContaining({ code }));
+    }
   });
 });

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { ann } from '../../support/harness.ts';
 import { someStep } from '../../support/step.ts';
+import { someGrant } from '../some.ts';
 import type { Place } from './places.ts';
 
 export function migrationSuite(fresh: () => Promise<Place>): void {
@@ -44,6 +46,33 @@ export function migrationSuite(fresh: () => Promise<Place>): void {
       expect(await place.query('select record from skill_run_steps')).toEqual([
         expect.objectContaining({ record }),
       ]);
+    }
+  });
+
+  test('a grant or an allowance of a newer schema is told; one of before there was a schema is read', async () => {
+    const place = await fresh();
+    const store = await place.open();
+    const grant = await store.grants.put(await someGrant());
+    const allowance = { key: 'k', revision: 1, spent: 0, held: {} };
+    expect(await store.allowance.put(allowance)).toBe(true);
+    expect(await store.grants.find(grant.key)).toEqual(grant);
+    for (const [schema, code] of [
+      [1, undefined],
+      [2, 'store_schema_unknown'],
+      ['1', 'store_schema_unknown'],
+    ] as const) {
+      await place.query(`update skill_run_grants set record = '${JSON.stringify({ ...grant, schema })}'`);
+      await place.query(
+        `update skill_run_allowance set record = '${JSON.stringify({ ...allowance, schema })}'`,
+      );
+      for (const read of [
+        () => store.grants.find(grant.key),
+        () => store.grants.list(ann),
+        () => store.allowance.get('k'),
+      ]) {
+        if (code === undefined) expect(await read()).toBeDefined();
+        else await expect(read()).rejects.toMatchObject({ code });
+      }
     }
   });
 

@@ -24,7 +24,14 @@ const leasePollMs = 250;
  */
 export async function act(context: GatewayContext, id: string, cancelled: AbortSignal): Promise<Acted> {
   const cancelJob = once((target, job) => requestCancel(context, target, job));
-  const move: Move = { context, cancelled, holder: randomHex(8), unsent: new Set(), cancelJob };
+  const move: Move = {
+    context,
+    cancelled,
+    holder: randomHex(8),
+    unsent: new Set(),
+    waited: new Map(),
+    cancelJob,
+  };
   for (;;) {
     const step = await load(context, id);
     if (step === undefined)
@@ -53,10 +60,14 @@ async function takeLease(move: Move, step: StepRecord): Promise<void> {
   }
 }
 
-// Another process submits it: wait for that, and take over when its lease has run out.
-async function takeOver({ context, holder }: Move, step: StepRecord): Promise<void> {
-  if (step.lease !== null && context.clock.now() < step.lease.until) {
+// Another process submits it: wait for that, and take over when its lease has run out. A clock that was set back
+// makes no lease longer.
+async function takeOver({ context, holder, waited }: Move, step: StepRecord): Promise<void> {
+  const key = JSON.stringify(step.lease);
+  const ms = waited.get(key) ?? 0;
+  if (step.lease !== null && context.clock.now() < step.lease.until && ms < context.leaseMs) {
     await context.clock.sleep(leasePollMs, AbortSignal.any([context.closing]));
+    waited.set(key, ms + leasePollMs);
   } else {
     await save(context, step, { lease: newLease(context, holder) });
   }

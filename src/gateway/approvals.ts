@@ -11,7 +11,7 @@ import { applyDecision } from './decide.ts';
 import type { Drives } from './drive.ts';
 import { pendingSteps } from './open.ts';
 import { type StepSummary, summaryOf } from './outcome.ts';
-import { audit, load } from './record.ts';
+import { audit, auditConflict, load } from './record.ts';
 
 /** What a decision came to. */
 export interface DecisionResult {
@@ -76,6 +76,9 @@ export function createApprovals(context: GatewayContext, drives: Drives): Approv
     approve: async (stepId, options) => {
       const names = ['by', 'digest', 'always', 'arguments', 'reason'];
       const { by, digest, always, arguments: args, reason } = known('approve', options, names);
+      if (digest !== undefined && typeof digest !== 'string') {
+        throw invalidOption('digest', 'must be a text', 'Pass what was shown, or leave it out.');
+      }
       if (always !== undefined && typeof always !== 'boolean') {
         throw invalidOption('always', 'must be a boolean', 'Leave it out for "only this time".');
       }
@@ -133,6 +136,7 @@ export function createGrants(context: GatewayContext): Grants {
       await audit(context, 'revoke', undefined, { by: context.person.subject, status: grantId });
       const removed = await store.grants.remove(grantId, scope);
       if (removed) events.emit('grant-revoked', { grant: grantId });
+      else await auditConflict(context, 'revoke', undefined, grantId);
       return removed;
     },
   };

@@ -25,8 +25,8 @@ import {
   withLast,
 } from './move.ts';
 import { summaryOf } from './outcome.ts';
-import { audit, finish, load, save } from './record.ts';
-import { fall, lookAgain } from './stand.ts';
+import { audit, auditConflict, finish, load, save } from './record.ts';
+import { fall, isRevoked, lookAgain } from './stand.ts';
 
 const maxDetail = 1024;
 const maxNodes = 100;
@@ -53,7 +53,7 @@ export async function moveOn(move: Move, step: StepRecord): Promise<Unknown | un
     if (error.code === 'aborted') return closed;
     return {
       kind: 'unknown',
-      code: error.code,
+      code: error instanceof RunProblem ? error.problem : error.code,
       message: 'What became of it could not be learned. It can be resumed.',
       detail: error.message.slice(0, maxDetail),
     };
@@ -95,7 +95,7 @@ async function nextAttempt(move: Move, found: StepRecord): Promise<undefined> {
     attempts: [...step.attempts, attempt],
     lease: newLease(context, holder),
   });
-  if (recorded === undefined) await audit(context, 'conflict', step);
+  if (recorded === undefined) await auditConflict(context, 'submit', step);
   else move.unsent.add(key);
 }
 
@@ -127,7 +127,14 @@ async function submit(
     await finish(context, step, 'ended', cancelledUnanswered(first), 'cancel');
     return undefined;
   }
-  if (!first) {
+  if (first) {
+    // A person may have revoked it while the record was written, and been told that it is.
+    if (await isRevoked(context, step)) {
+      await auditConflict(context, 'submit', step);
+      await fall(context, withoutLast(step), { why: 'revoked' });
+      return undefined;
+    }
+  } else {
     const standing = await lookAgain(context, step);
     // What is only not known now may be known later: the step can be resumed.
     if (standing.why === 'registry-down') return { kind: 'unknown', code: standing.code, message: unsure };
@@ -177,6 +184,11 @@ async function submit(
     service: service.id,
   });
   return undefined;
+}
+
+// As before the attempt was recorded of which nothing was sent.
+function withoutLast(step: StepRecord): StepRecord {
+  return { ...step, attempts: step.attempts.slice(0, -1) };
 }
 
 // Over a cancel that was noted while the submit was on its way, so that the job to cancel is known.

@@ -3,6 +3,7 @@ import { createEvents, type Events } from '../events.ts';
 import type { StepOwner } from '../step/record.ts';
 import type { StoreScope } from '../store/port.ts';
 import type { GatewayEvents } from './events.ts';
+import { createInTurn, type InTurn } from './in-turn.ts';
 import type { Settings } from './options.ts';
 import { createTaint, type Taint } from './taint.ts';
 import type { Values } from './values.ts';
@@ -19,6 +20,12 @@ export interface GatewayContext extends Settings {
   readonly taint: Taint;
   /** Fires when the gateway closes: waiting ends, records stay as they are. */
   readonly closing: AbortSignal;
+  /** One audit entry of this gateway after another: so its sink hears of them in their order. */
+  readonly auditInTurn: InTurn;
+  /** One new step of this gateway after another: so each counts those before it. */
+  readonly openInTurn: InTurn;
+  /** How often in a row this gateway was too late with a step's next revision, by the step's id. */
+  readonly conflicts: Map<string, number>;
   /** Told when a step may have changed, by its id. */
   readonly changed: Events<Record<string, undefined>>;
 }
@@ -35,6 +42,9 @@ export function createContext(settings: Settings, closing: AbortSignal): Gateway
     values: createValues(),
     taint: createTaint(),
     closing,
+    auditInTurn: createInTurn(),
+    openInTurn: createInTurn(),
+    conflicts: new Map(),
     changed: createEvents(() => {}),
   };
 }

@@ -8,7 +8,7 @@ import type { StepDecision, StepRecord } from '../step/record.ts';
 import { type Grant, grantKeyOf, grantScopeOf } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
 import { type Edit, readEdit } from './edit.ts';
-import { audit, finish, save, tellDecided } from './record.ts';
+import { audit, auditConflict, finish, save, tellDecided } from './record.ts';
 
 const maxReason = 500;
 
@@ -89,7 +89,7 @@ async function approve(
     decision: personDecision(context, 'approve', now, reason),
     ...edit?.change,
   });
-  if (decided === undefined) await audit(context, 'conflict', step);
+  if (decided === undefined) await auditConflict(context, 'approve', { ...step, ...edit?.change }, by);
   else tellDecided(context, decided);
   return decided;
 }
@@ -114,13 +114,13 @@ function deny(
 }
 
 async function makeGrant(context: GatewayContext, step: StepRecord): Promise<Grant | 'failed'> {
+  const by = context.person.subject;
+  const now = context.clock.now();
+  const id = newId('grt', now);
   try {
     const scope = grantScopeOf(step);
-    const now = context.clock.now();
-    const id = newId('grt', now);
-    await audit(context, 'grant', step, { by: context.person.subject, status: id });
-    const by = context.person.subject;
     const key = await grantKeyOf(scope);
+    await audit(context, 'grant', step, { by, status: id });
     const grant = await putGrant(context, {
       schema: 1,
       id,
@@ -130,9 +130,12 @@ async function makeGrant(context: GatewayContext, step: StepRecord): Promise<Gra
       step: step.id,
       createdAt: isoTime(now),
     });
+    // One of before covers it as well, and stays the only one.
+    if (grant.id !== id) await auditConflict(context, 'grant', step, id);
     context.events.emit('grant-created', { grant: grant.id, step: step.id });
     return grant;
   } catch (error) {
+    await auditConflict(context, 'grant', step, id).catch(() => undefined);
     context.events.emit('grant-failed', { step: step.id, error });
     return 'failed';
   }

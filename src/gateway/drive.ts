@@ -45,12 +45,7 @@ export function createDrives(context: GatewayContext): Drives {
   return {
     async wait(step, prompt, signal) {
       // Without a prompt a pending step is only told of, even while another caller has the approver asked.
-      if (
-        !prompt &&
-        step.state === 'pending' &&
-        context.approver !== 'none' &&
-        !(await expireIfDue(context, step))
-      )
+      if (!prompt && step.state === 'pending' && !(await expireIfDue(context, step)))
         return { kind: 'pending', step };
       if (signal?.aborted) return { kind: 'aborted' };
       const { acted } = running.get(step.id) ?? start(step.id, prompt);
@@ -117,9 +112,9 @@ async function drive(
         if (await expireIfDue(context, step)) continue;
         if (cancelled.aborted)
           await cancelStep(context, step, 'cancelled', 'Cancelled before anyone decided. Nothing ran.');
-        else if (context.approver === 'none') await unlessNobody(context, step);
         else if (!prompt || context.approver === undefined || context.closing.aborted)
           return { kind: 'pending', step };
+        else if (context.approver === 'none') await unlessNobody(context, step);
         else await ask(context, step, context.approver, cancelled);
         continue;
       }

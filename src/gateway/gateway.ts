@@ -11,7 +11,7 @@ import { createContext, type GatewayContext, requireOpen } from './context.ts';
 import { supersede, unlessNobody } from './decide.ts';
 import { createDrives, type Drives } from './drive.ts';
 import type { GatewayEvents } from './events.ts';
-import { openStep } from './open.ts';
+import { openStep, UnsureIfStored } from './open.ts';
 import { type GatewayOptions, readOptions, requireName } from './options.ts';
 import { type CallRef, editedOf, type Outcome, summaryOf } from './outcome.ts';
 import { audit, load } from './record.ts';
@@ -161,9 +161,13 @@ async function begin(
         await audit(context, 'refuse', undefined, { by: outcome.code ?? null });
       return { call, outcome };
     }
-    const step = await openStep(context, call, hasId, turn, resolved.run);
+    const { run } = resolved;
+    const step = await context.openInTurn(() => openStep(context, call, hasId, turn, run));
     return { call, step: await unlessNobody(context, step) };
   } catch (error) {
+    if (error instanceof UnsureIfStored) {
+      return { call, outcome: await faultOf(context, call, error.step, error.cause) };
+    }
     return { call, outcome: await faultOf(context, call, undefined, error) };
   }
 }

@@ -34,8 +34,8 @@ export interface Held {
  * @returns `undefined` when another process has changed the step: look again
  */
 export async function holdAllowance(context: GatewayContext, step: StepRecord): Promise<Held | undefined> {
-  const { allowance, alone, store, clock } = context;
-  if (allowance === undefined || !alone) return { step };
+  const { allowance, store, clock } = context;
+  if (allowance === undefined || !isAlone(context, step)) return { step };
   const { seconds: ceiling, period } = allowance;
   const key = step.hold?.key ?? allowanceKeyOf(step.owner, period, clock.now());
   const seconds = step.hold?.seconds ?? worstCaseOf(step);
@@ -58,6 +58,11 @@ export async function holdAllowance(context: GatewayContext, step: StepRecord): 
   return held === 'changed' ? undefined : held;
 }
 
+// As it was when it was decided: a gateway that only goes on with it may be one with a person present.
+function isAlone({ alone }: GatewayContext, { facts, decision }: StepRecord): boolean {
+  return alone || (facts?.alone === true && decision?.via !== 'person');
+}
+
 // Whether processes that died had left anything held: of steps that ended, or that nobody can submit any more.
 async function sweep(context: GatewayContext, account: AllowanceRecord): Promise<boolean> {
   const spent = new Map<string, number>();
@@ -66,6 +71,8 @@ async function sweep(context: GatewayContext, account: AllowanceRecord): Promise
     const step = await load(context, id);
     if (step === undefined) spent.set(id, seconds);
     else if (step.end !== null) spent.set(id, chargeOf(step.end, seconds));
+    // It was asked again, and what it held no longer counts.
+    else if (step.hold === null) spent.set(id, 0);
     else if (isUnsent(step)) expired = (await expireIfDue(context, step)) || expired;
   }
   if (spent.size === 0) return expired;

@@ -31,6 +31,8 @@ export interface Move {
   readonly holder: string;
   /** The keys of attempts that this move has recorded and not sent yet. */
   readonly unsent: Set<string>;
+  /** Milliseconds that this move has waited for each lease of another's. */
+  readonly waited: Map<string, number>;
   /** Asks the Run to end the job, once however often it is called. Never rejects. */
   readonly cancelJob: (target: Target, jobId: string) => void;
 }

@@ -6,11 +6,12 @@ import { visible } from '../skill/text.ts';
 import { digestOf, replayKeyOf, targetOf } from '../step/digest.ts';
 import { stepSchema } from '../step/read.ts';
 import type { StepRecord, StepRun } from '../step/record.ts';
+import type { AuditEvent } from '../store/audit.ts';
 import type { Grant } from '../store/grant.ts';
 import type { GatewayContext } from './context.ts';
 import { gatherFacts } from './facts.ts';
 import { type CallRef, summaryOf } from './outcome.ts';
-import { audit, finish, tellDecided } from './record.ts';
+import { audit, auditConflict, finish, tellDecided } from './record.ts';
 import { findGrant, findNarrower } from './stand.ts';
 
 /**
@@ -61,9 +62,11 @@ export async function openStep(
   };
   // Frozen, so that a policy cannot change what it rules on.
   const ruling = await ruled(context, deepFreeze(asked));
+  const { event, by } = entryOf(ruling);
+  await audit(context, event, ruling, { by, now });
   const { step, created } = await create(context, ruling);
   if (!created) {
-    await audit(context, 'conflict', ruling);
+    await auditConflict(context, event, ruling, by);
     return step;
   }
   if (step.state === 'pending' && (await isOneTooMany(context, step))) {
@@ -71,6 +74,17 @@ export async function openStep(
   }
   tell(context, step);
   return step;
+}
+
+/** A new step of which the store could not say whether it has it. */
+export class UnsureIfStored extends Error {
+  readonly step: StepRecord;
+
+  constructor(step: StepRecord, cause: unknown) {
+    super(`Whether the step ${step.id} is stored is not known.`, { cause });
+    this.name = 'UnsureIfStored';
+    this.step = step;
+  }
 }
 
 // A store that wrote the step and could not say so: what is there would run at the next resume, so it goes on
@@ -82,9 +96,20 @@ async function create(
   try {
     return await store.steps.create(step);
   } catch (error) {
-    if ((await store.steps.get(step.id)) === undefined) throw error;
+    const found = await store.steps.get(step.id).catch(() => {
+      throw new UnsureIfStored(step, error);
+    });
+    if (found === undefined) throw error;
     return { created: true, step };
   }
+}
+
+// What the audit says of a new step, and by whom it is as it is.
+function entryOf({ state, decision, end }: StepRecord): { event: AuditEvent; by: string | null } {
+  const by = decision?.by ?? end?.code ?? null;
+  if (state === 'approved') return { event: 'approve', by };
+  if (state === 'denied') return { event: 'deny', by };
+  return { event: state === 'refused' ? 'refuse' : 'ask', by };
 }
 
 // Counted after the step is stored: of many calls at once, in any processes, no more than the limit stay.
@@ -94,8 +119,13 @@ async function isOneTooMany(context: GatewayContext, step: StepRecord): Promise<
 }
 
 function refuseAsked(context: GatewayContext, step: StepRecord): Promise<StepRecord | undefined> {
-  const reason = `${context.maxPending} steps wait for a decision already.`;
-  return finish(context, step, 'refused', refusal('too-many-pending', reason), 'refuse');
+  return finish(context, step, 'refused', refusal(tooMany, enough(context)), 'refuse');
+}
+
+const tooMany = 'too-many-pending';
+
+function enough({ maxPending }: GatewayContext): string {
+  return `${maxPending} steps wait for a decision already.`;
 }
 
 function refusal(by: string, reason: string) {
@@ -104,29 +134,26 @@ function refusal(by: string, reason: string) {
 }
 
 async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRecord> {
-  const now = asked.createdAt;
+  const at = isoTime(asked.createdAt);
   // First of all: what a person has said of exactly this call stands until they speak again.
   const denials = await denialsOf(context, asked);
-  if (denials >= context.maxRepeatDenials) return deniedAgain(context, asked, denials);
-  const { told, facts } = await gatherFacts(context, asked, (await agentsPending(context)).length);
+  if (denials >= context.maxRepeatDenials) return deniedAgain(asked, denials);
+  const pending = (await agentsPending(context)).length;
+  const { told, facts } = await gatherFacts(context, asked, pending);
   const ruling = await rule(asked, told, context.policy);
   const heard: StepRecord = { ...asked, facts: facts() };
-  if (ruling.effect === 'refuse') return refused(context, heard, ruling.rule, ruling.reason);
+  if (ruling.effect === 'refuse') return refused(heard, ruling.rule, ruling.reason);
   if (ruling.effect === 'allow') {
-    await audit(context, 'approve', heard, { by: ruling.rule, now });
     const decision = { effect: 'approve', via: 'policy', by: ruling.rule, reason: ruling.reason } as const;
-    return { ...heard, state: 'approved', decision: { ...decision, at: isoTime(now) } };
+    return { ...heard, state: 'approved', decision: { ...decision, at } };
   }
   const step = { ...heard, why: ruling.why, canAlways: ruling.canAlways };
   const grant = await coveredBy(context, step);
-  if (grant === 'narrower') return refused(context, heard, 'net-widened', widened);
+  if (grant === 'narrower') return refused(heard, 'net-widened', widened);
   if (grant !== undefined) {
-    await audit(context, 'approve', step, { by: grant.id, now });
-    const decision = { effect: 'approve', via: 'grant', by: grant.id, at: isoTime(now) } as const;
-    return { ...step, state: 'approved', decision };
+    return { ...step, state: 'approved', decision: { effect: 'approve', via: 'grant', by: grant.id, at } };
   }
-  await audit(context, 'ask', step, { now });
-  return step;
+  return pending < context.maxPending ? step : refused(step, tooMany, enough(context));
 }
 
 const widened =
@@ -150,9 +177,8 @@ function denialsOf({ store, scope }: GatewayContext, step: StepRecord): Promise<
   return store.steps.count({ scope, session, turn, digest, state: 'denied' });
 }
 
-async function deniedAgain(context: GatewayContext, step: StepRecord, denials: number): Promise<StepRecord> {
+function deniedAgain(step: StepRecord, denials: number): StepRecord {
   const by = 'repeated-denial';
-  await audit(context, 'deny', step, { by, now: step.createdAt });
   const at = isoTime(step.createdAt);
   const message = `Exactly this call was denied ${denials} times in this turn: it was denied without asking again. Nothing ran. Do not call it again unless the person asks for it.`;
   return {
@@ -163,13 +189,7 @@ async function deniedAgain(context: GatewayContext, step: StepRecord, denials: n
   };
 }
 
-async function refused(
-  context: GatewayContext,
-  step: StepRecord,
-  by: string,
-  reason: string,
-): Promise<StepRecord> {
-  await audit(context, 'refuse', step, { by, now: step.createdAt });
+function refused(step: StepRecord, by: string, reason: string): StepRecord {
   return { ...step, state: 'refused', end: { ...refusal(by, reason), at: isoTime(step.createdAt) } };
 }
 

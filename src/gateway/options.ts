@@ -12,6 +12,7 @@ import type { Limits, Net } from '../skill/caps.ts';
 import type { JsonObject } from '../skill/json.ts';
 import type { AgentLevel } from '../step/record.ts';
 import type { AuditEntry } from '../store/audit.ts';
+import { checkedStore } from '../store/checked.ts';
 import { createMemoryStore } from '../store/memory.ts';
 import type { StorePort } from '../store/port.ts';
 import { inTime } from './policy-deadline.ts';
@@ -92,8 +93,8 @@ export interface GatewayOptions {
   /** The most pending steps of one agent. Default 20. */
   maxPending?: number;
   /**
-   * How often one and the same call is asked for in one turn: after that many denials it is denied without
-   * asking, until `newTurn`. Default 2, 1 to 100.
+   * After how many denials in one turn one and the same call, when it is made again, is denied without asking. A
+   * turn is what `newTurn` ends, or what the calls name as `turn`. Default 2, 1 to 100.
    */
   maxRepeatDenials?: number;
   /** Milliseconds a tier has to place a job before the next one is tried. Default 10000. */
@@ -176,7 +177,7 @@ export function readOptions(options: GatewayOptions): Settings {
     approver,
     policy: options.policy && inTime(options.policy, options.clock ?? systemClock),
     ...readRegistry(options),
-    store: options.store ?? createMemoryStore(),
+    store: checkedStore(options.store ?? createMemoryStore()),
     ...readAudit(options),
     clock: options.clock ?? systemClock,
     transformArguments: options.transformArguments,

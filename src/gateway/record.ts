@@ -1,6 +1,7 @@
 import { isoTime } from '../clock.ts';
+import { SkillRunError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { deepFreeze } from '../skill/json.ts';
+import { canonicalJson, deepFreeze, type Json } from '../skill/json.ts';
 import { utf8 } from '../skill/sha256.ts';
 import type { StepEnd } from '../step/end.ts';
 import type { StepRecord, StepState } from '../step/record.ts';
@@ -10,6 +11,9 @@ import { settleHold } from './allowance.ts';
 import { compareAndSet } from './compare-and-set.ts';
 import type { GatewayContext } from './context.ts';
 import { summaryOf } from './outcome.ts';
+
+/** Revisions of one step in a row that this gateway may lose to others. */
+const maxConflicts = 1000;
 
 // The events that say what a person saw or decided over.
 const withValues: ReadonlySet<AuditEvent> = new Set(['ask', 'approve', 'edit']);
@@ -40,12 +44,24 @@ export async function audit(
     arguments: context.auditValues && withValues.has(event) && step ? step.run.arguments : null,
   };
   const id = newId('aud', clock.now());
-  await compareAndSet('The audit chain', async () => {
-    const chained = deepFreeze(await chainEntry(scope, await store.audit.head(scope), id, entry));
-    if (!(await store.audit.append(scope, chained))) return undefined;
-    tellSink(context, chained);
-    return true;
-  });
+  await context.auditInTurn(() =>
+    compareAndSet('The audit chain', async () => {
+      const chained = deepFreeze(await chainEntry(scope, await store.audit.head(scope), id, entry));
+      if (!(await store.audit.append(scope, chained))) return undefined;
+      tellSink(context, chained);
+      return true;
+    }),
+  );
+}
+
+/** Says that what was written just before is not: another decision, or another record, was first. */
+export function auditConflict(
+  context: GatewayContext,
+  event: AuditEvent,
+  step: StepRecord | undefined,
+  by: string | null = null,
+): Promise<void> {
+  return audit(context, 'conflict', step, { by, status: event });
 }
 
 // What it does with an entry, and how long that takes, is its own affair.
@@ -73,9 +89,37 @@ export async function save(
   change: StepChange,
 ): Promise<StepRecord | undefined> {
   const next = advance(step, change);
-  if (!(await context.store.steps.update(next))) return undefined;
+  if (!(await update(context, next))) return lost(context, step);
+  context.conflicts.delete(step.id);
   context.changed.emit(next.id, undefined);
   return next;
+}
+
+// Whoever lost looks again and goes on. A store that lets nobody win would keep this process at it for ever.
+function lost({ conflicts }: GatewayContext, { id }: StepRecord): undefined {
+  const times = (conflicts.get(id) ?? 0) + 1;
+  conflicts.set(id, times);
+  if (times < maxConflicts) return undefined;
+  conflicts.delete(id);
+  throw new SkillRunError('store_conflict', `The step ${id} changed too often to be written. Try again.`, {
+    retryable: true,
+  });
+}
+
+// A store that wrote the revision and could not say so: it is the one that others see, so this one goes on from it.
+async function update({ store }: GatewayContext, next: StepRecord): Promise<boolean> {
+  try {
+    return await store.steps.update(next);
+  } catch (error) {
+    const now = await store.steps.get(next.id).catch(() => undefined);
+    if (now?.revision !== next.revision || !isSame(now, next)) throw error;
+    return true;
+  }
+}
+
+// In the form of a record that was stored.
+function isSame(one: StepRecord, other: StepRecord): boolean {
+  return canonicalJson(one as unknown as Json) === canonicalJson(JSON.parse(JSON.stringify(other)));
 }
 
 /** Tells that a step was decided. */
@@ -98,17 +142,18 @@ export async function finish(
   auditAs: AuditEvent = 'end',
   now: number = context.clock.now(),
 ): Promise<StepRecord | undefined> {
-  await audit(context, auditAs, step, { status: end.status, job: end.job?.id ?? null, now });
+  // A denial is the one end that is also a decision.
+  const by = state === 'denied' ? (step.decision?.by ?? null) : null;
+  await audit(context, auditAs, step, { by, status: end.status, job: end.job?.id ?? null, now });
   const ended = await save(context, step, { state, end: { ...end, at: isoTime(now) }, lease: null });
   if (ended === undefined) {
-    await audit(context, 'conflict', step);
+    await auditConflict(context, auditAs, step, by);
     return undefined;
   }
   // The end is stored: what fails here stays held until the next step without room looks after it.
   await settleHold(context, ended).catch((error: unknown) => {
     context.events.emit('fault', { step: ended.id, error });
   });
-  // A denial is the one end that is also a decision.
   if (state === 'denied') tellDecided(context, ended);
   context.events.emit('step-finished', {
     step: summaryOf(ended),

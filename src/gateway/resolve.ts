@@ -1,4 +1,4 @@
-import { SkillRunError } from '../errors.ts';
+import { isSkillRunError, SkillRunError } from '../errors.ts';
 import type { MenuEntry } from '../menu/skill-set.ts';
 import type { ArgsError } from '../skill/args/args-error.ts';
 import type { ArgsVerdict } from '../skill/args/compile.ts';
@@ -35,10 +35,19 @@ export function resolve(context: GatewayContext, args: unknown, ref: CallRef): R
   const entry = context.skills.find(ref.name);
   if (entry === undefined) return { ok: false, outcome: unknownTool(context, ref) };
   const tool = toolRefOf(entry);
-  const valid = transformed(context, entry, tool, args);
-  if (valid === undefined) return { ok: false, outcome: hookFailed(context, ref) };
+  let valid: ArgsVerdict;
+  try {
+    valid = transformed(context, entry, tool, args);
+  } catch (error) {
+    return { ok: false, outcome: hookFailed(context, ref, 'transform', error) };
+  }
   if (!valid.ok) return { ok: false, outcome: invalidArguments(context, ref, entry, valid.errors) };
-  return { ok: true, entry, run: runOf(context, entry, valid.value) };
+  try {
+    return { ok: true, entry, run: runOf(context, entry, valid.value) };
+  } catch (error) {
+    if (isSkillRunError(error, 'widening_refused')) throw error;
+    return { ok: false, outcome: hookFailed(context, ref, 'narrow', error) };
+  }
 }
 
 /** What would run of a tool of the current skill set, with these arguments. */
@@ -61,33 +70,28 @@ function toolRefOf({ skill, tool }: Pick<MenuEntry, 'skill' | 'tool'>): ToolRef 
   return { slug: skill.slug, version: skill.version, tool: tool.name, net: tool.net, limits: tool.limits };
 }
 
-// `undefined`: the host's hook threw.
-function transformed(
-  context: GatewayContext,
-  entry: MenuEntry,
-  tool: ToolRef,
-  args: unknown,
-): ArgsVerdict | undefined {
+function transformed(context: GatewayContext, entry: MenuEntry, tool: ToolRef, args: unknown): ArgsVerdict {
   const first = validArguments(entry.tool.validator, args);
   if (!first.ok || context.transformArguments === undefined) return first;
-  let changed: unknown;
-  try {
-    changed = context.transformArguments(structuredClone(first.value) as JsonObject, tool);
-  } catch (error) {
-    context.events.emit('fault', { step: null, error });
-    return undefined;
-  }
+  const changed = context.transformArguments(structuredClone(first.value) as JsonObject, tool);
   return validArguments(entry.tool.validator, changed);
 }
 
-function hookFailed(context: GatewayContext, call: CallRef): Outcome {
-  const message = "The host's transformArguments failed. Nobody was asked and nothing ran.";
+function hookFailed(
+  context: GatewayContext,
+  call: CallRef,
+  hook: 'transform' | 'narrow',
+  error: unknown,
+): Outcome {
+  context.events.emit('fault', { step: null, error });
+  const name = hook === 'transform' ? 'transformArguments' : hook;
+  const message = `The host's ${name} failed. Nobody was asked and nothing ran.`;
   return {
     status: 'refused',
     call,
     executed: false,
     durable: context.store.durable,
-    code: 'transform-failed',
+    code: `${hook}-failed`,
     message,
   };
 }

@@ -1,7 +1,8 @@
 import { nets } from '../skill/caps.ts';
 import { digestOf } from '../step/digest.ts';
-import type { StepRecord } from '../step/record.ts';
+import type { StepRecord, StepRun } from '../step/record.ts';
 import { type Grant, grantKeyOf, grantScopeOf } from '../store/grant.ts';
+import { releaseHold } from './allowance.ts';
 import type { GatewayContext } from './context.ts';
 import { expire } from './decide.ts';
 import { summaryOf } from './outcome.ts';
@@ -21,13 +22,18 @@ export async function lookAgain(context: GatewayContext, step: StepRecord): Prom
   // First, as it may take seconds: what is looked at after it is of the moment of the submit.
   const unlisted = await findUnlisted(context, step);
   const isSame = await isUnchanged(context, step);
-  const isRevoked = step.decision?.via === 'grant' && (await findGrant(context, step)) === undefined;
+  const revoked = await isRevoked(context, step);
   // Last, as time goes on over all the others.
   const now = context.clock.now();
   if (now >= step.expiresAt) return { why: 'expired', now };
   if (!isSame) return { why: 'changed' };
   if (unlisted !== undefined) return unlisted;
-  return isRevoked ? { why: 'revoked' } : { why: 'stands', now };
+  return revoked ? { why: 'revoked' } : { why: 'stands', now };
+}
+
+/** Whether a grant approved the step that is no longer there. */
+export async function isRevoked(context: GatewayContext, step: StepRecord): Promise<boolean> {
+  return step.decision?.via === 'grant' && (await findGrant(context, step)) === undefined;
 }
 
 /** Ends a step whose decision no longer stands, or asks again. Nothing of it is at any Run. */
@@ -51,8 +57,20 @@ async function isUnchanged(context: GatewayContext, step: StepRecord): Promise<b
   const { slug, version, tool, arguments: args } = step.run;
   const entry = context.skills.findTool(slug, version, tool);
   if (entry === undefined || step.decision?.effect !== 'approve') return false;
-  const now = await digestOf(step.owner, runOf(context, entry, args));
-  return now === step.digest && (await digestOf(step.owner, step.run)) === step.digest;
+  const now = asNarrow(runOf(context, entry, args), step.run);
+  return (
+    (await digestOf(step.owner, now)) === step.digest &&
+    (await digestOf(step.owner, step.run)) === step.digest
+  );
+}
+
+// What was approved may be narrower than what this gateway would ask for: then it stays as narrow.
+function asNarrow(now: StepRun, { net, limits }: StepRun): StepRun {
+  const fits =
+    nets.indexOf(net) <= nets.indexOf(now.net) &&
+    limits.wall_ms <= now.limits.wall_ms &&
+    limits.mem_bytes <= now.limits.mem_bytes;
+  return fits ? { ...now, net, limits } : now;
 }
 
 /** The grant that covers the step, where a person made one and has not revoked it. */
@@ -82,6 +100,10 @@ async function askAgain(context: GatewayContext, step: StepRecord): Promise<void
     why: 'The "always" that covered it was revoked.',
     expiresAt: context.clock.now() + context.approvalExpiryMs,
     lease: null,
+    hold: null,
+    attempts: step.attempts,
   });
-  if (asked !== undefined) context.events.emit('step-pending', { step: summaryOf(asked) });
+  if (asked === undefined) return;
+  await releaseHold(context, step, 0);
+  context.events.emit('step-pending', { step: summaryOf(asked) });
 }

@@ -3,8 +3,9 @@ import { canonicalJson, type Json, type JsonObject } from '../skill/json.ts';
 import { sha256 } from '../skill/sha256.ts';
 
 /**
- * What an audit entry is about. All but `end` and `conflict` are written before the act: `conflict` says that
- * the decision written just before was not applied, because another one was.
+ * What an audit entry is about. All but `end` and `conflict` are written before the act; `deny`, `refuse`, `expire`
+ * and `cancel` end a step that has no `end` besides. `conflict` says that what was written before is not so: `status`
+ * names the event, and `by` whose it was or the grant, as another decision was first or the store failed.
  */
 export type AuditEvent =
   | 'ask'

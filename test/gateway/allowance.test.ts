@@ -139,7 +139,7 @@ describe('an agent alone', () => {
     expect(await accountOf(store, h)).toBeUndefined();
   });
 
-  test('C63: a step that is asked for again keeps its hold, and gives it back when it expires', async () => {
+  test('C63: a step that is asked for again gives back what it held', async () => {
     const store = createMemoryStore();
     const asking = {
       agent: { id: agentId, alone: true },
@@ -159,12 +159,24 @@ describe('an agent alone', () => {
       .call(callOf(h, 'c2'));
     expect(waiting.status).toBe('awaiting_approval');
     const id = waiting.step?.id ?? '';
-    expect((await accountOf(store, h))?.held).toEqual({ [id]: 10 });
-    await h.clock.advance(900_000);
-    // Nobody looks after the expired step but the next one, for want of room.
+    expect((await accountOf(store, h))?.held).toEqual({});
     expect((await h.other({ approver: approve }).call(callOf(h, 'c3'))).status).toBe('completed');
-    expect((await store.steps.get(id))?.state).toBe('expired');
+    expect(await store.steps.get(id)).toMatchObject({ state: 'pending', hold: null });
     expect(await accountOf(store, h)).toEqual(settled({ spent: 0 }));
+  });
+
+  test('what was decided while it was alone is charged also where another gateway goes on with it', async () => {
+    const store = createMemoryStore();
+    const h = await harness({ gateway: { store, ...alone, policy: () => ({ effect: 'allow' }) } });
+    const stuck = { ...h.run, nodes: () => new Promise<never>(() => {}) };
+    void h.other({ run: stuck }).call(callOf(h, 'c1'));
+    await until(async () => (await store.steps.open(ann)).some(({ state }) => state === 'submitting'));
+    const [step] = await store.steps.open(ann);
+    expect(step).toMatchObject({ facts: { alone: true }, decision: { via: 'policy' } });
+    h.mock.next({ result: 1, runMs: 2000 });
+    const present = h.other({ agent: { id: agentId, level: 'auto', alone: false } });
+    expect((await passing(h.clock, present.resume(step?.id ?? ''))).status).toBe('completed');
+    expect(await accountOf(store, h)).toEqual(settled({ spent: 2 }));
   });
 
   test.each<[string, unknown, string]>([

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { GatewayOptions } from '../../src/gateway/options.ts';
+import { newId } from '../../src/ids.ts';
 import type { AuditEntry } from '../../src/store/audit.ts';
 import { parseAuditLine } from '../../src/store/audit-line.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
@@ -48,7 +49,10 @@ describe('the export', () => {
       return entries.filter(({ seq }) => seq > (page?.after ?? 0)).slice(0, page?.limit);
     };
     const other = h.other({ store: { ...store, audit: { ...store.audit, list } } });
-    entries = Array.from({ length: 1200 }, (_, n) => ({ seq: n + 1 }) as AuditEntry);
+    entries = Array.from(
+      { length: 1200 },
+      (_, n) => ({ id: newId('aud', n), seq: n + 1, previous: '', hash: '' }) as AuditEntry,
+    );
     let count = 0;
     for await (const _ of other.audit.export()) count += 1;
     expect(count).toBe(1200);

@@ -260,8 +260,62 @@ describe('record first', () => {
     const h = await harness({ gateway: { store } });
     const id = (await h.gateway.call(oneCall(h))).step?.id ?? '';
     await Promise.allSettled([h.gateway.approvals.approve(id, { by }), h.other().approvals.deny(id, { by })]);
-    const events = (await store.audit.list(ann)).map(({ event }) => event).sort();
-    expect(events).toEqual(['approve', 'ask', 'conflict', 'deny']);
+    const entries = await store.audit.list(ann);
+    expect(entries.map(({ event }) => event).sort()).toEqual(['approve', 'ask', 'conflict', 'deny']);
+    const { state } = (await store.steps.get(id)) ?? {};
+    const lost = state === 'approved' ? 'deny' : 'approve';
+    expect(entries.at(-1)).toMatchObject({ event: 'conflict', status: lost, by });
+    expect(entries.find(({ event }) => event === 'deny')).toMatchObject({ by });
+  });
+
+  test('a grant that is not made, and a revocation of none, are followed by their conflict', async () => {
+    const store = createMemoryStore();
+    const h = await harness({ gateway: { store } });
+    const ids = [];
+    for (const id of ['c1', 'c2', 'c3']) {
+      ids.push((await h.gateway.call({ ...oneCall(h), id })).step?.id ?? '');
+    }
+    const put = () => Promise.reject(new Error('disk full'));
+    const broken = h.other({ store: { ...store, grants: { ...store.grants, put } } });
+    expect((await broken.approvals.approve(ids[0] ?? '', { by, always: true })).grant).toBe('failed');
+    for (const id of ids.slice(1)) await h.gateway.approvals.approve(id, { by, always: true });
+    const [grant] = await h.grants.list();
+    await h.grants.revoke(grant?.id ?? '');
+    await h.grants.revoke(grant?.id ?? '');
+    const told = (await store.audit.list(ann)).filter(({ event, status }) =>
+      ['grant', 'revoke'].includes(event === 'conflict' ? (status ?? '') : event),
+    );
+    const [failed, kept, another] = told.filter(({ event }) => event === 'grant').map(({ status }) => status);
+    expect(told.map(({ event, by: who }) => [event, who])).toEqual([
+      ['grant', by],
+      ['conflict', failed],
+      ['grant', by],
+      ['grant', by],
+      ['conflict', another],
+      ['revoke', by],
+      ['revoke', by],
+      ['conflict', kept],
+    ]);
+    expect(grant?.id).toBe(kept);
+  });
+
+  test('the sink hears of each entry in the order of the chain, however long the store takes', async () => {
+    const memory = createMemoryStore();
+    const heard: number[] = [];
+    let n = 0;
+    const append: StorePort['audit']['append'] = async (...given) => {
+      const answer = await memory.audit.append(...given);
+      n += 1;
+      // Each answer comes later than the one after it would.
+      for (let wait = 0; wait < 40 - n * 2; wait += 1) await new Promise((go) => setImmediate(go));
+      return answer;
+    };
+    const store = { ...memory, audit: { ...memory.audit, append } };
+    const h = await harness({ gateway: { store, auditSink: ({ seq }) => void heard.push(seq) } });
+    await Promise.all(['a', 'b', 'c', 'd', 'e'].map((id) => h.gateway.call({ ...oneCall(h), id })));
+    const ids = (await h.gateway.approvals.pending()).map(({ id }) => id);
+    await Promise.all(ids.map((id) => h.gateway.approvals.deny(id, { by })));
+    expect(heard).toEqual(Array.from({ length: 10 }, (_, at) => at + 1));
   });
 });
 

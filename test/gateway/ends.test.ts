@@ -153,7 +153,11 @@ describe('what Run answers to the submit', () => {
 
   test('C96: a 409 is not retried and not taken for a proof that nothing runs', async () => {
     const { h, outcome } = await callOver({ faults: [problem(409, 'run.idempotency.conflict')] });
-    expect(outcome).toMatchObject({ status: 'outcome_unknown', executed: 'unknown', code: 'run_problem' });
+    expect(outcome).toMatchObject({
+      status: 'outcome_unknown',
+      executed: 'unknown',
+      code: 'run.idempotency.conflict',
+    });
     expect(h.mock.requests.filter(({ path }) => path === '/api/v1/jobs')).toHaveLength(1);
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Policy } from '../../src/approval/policy.ts';
 import { modelText } from '../../src/gateway/model-text.ts';
 import type { GatewayOptions } from '../../src/gateway/options.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
@@ -161,7 +162,7 @@ describe('C44: there is nobody to ask, ever', () => {
     );
   });
 
-  test('C63: a step that would be asked for again ends, also on a resume and between two tiers', async () => {
+  test('C63: a step that would be asked for again ends, also between two tiers', async () => {
     const store = createMemoryStore();
     const nodes = [
       { node: 'mine', trust: 'user-owned' },
@@ -175,9 +176,16 @@ describe('C44: there is nobody to ask, ever', () => {
     await until(() => h.mock.jobs === 2);
     await h.grants.revoke(grant?.id ?? '');
     expect(await passing(h.clock, call)).toMatchObject({ status: 'no_approver', executed: false });
-    const { step } = await h.gateway.call(callOf(h, 'c3'));
-    expect((await h.other(none).resume(step?.id ?? '')).status).toBe('no_approver');
     expect(await store.steps.open(ann)).toEqual([]);
+  });
+
+  test('a step that another gateway asks for is left to it', async () => {
+    const h = await harness({ gateway: { store: createMemoryStore() } });
+    const { step } = await h.gateway.call(callOf(h, 'c1'));
+    const id = step?.id ?? '';
+    expect(await h.other(none).resume(id)).toMatchObject({ status: 'awaiting_approval', step: { id } });
+    await h.gateway.approvals.approve(id, { by });
+    expect((await passing(h.clock, h.gateway.resume(id))).status).toBe('completed');
   });
 
   test.each([
@@ -217,4 +225,48 @@ test('C63: a step that waits again between two tiers can be cancelled, denied, s
     await end(h, step?.id ?? '');
     expect(await h.gateway.resume(step?.id ?? '')).toMatchObject({ status, executed: false });
   }
+});
+
+test('count.* holds for calls at once: each counts those before it', async () => {
+  const policy: Policy = (_, { count }) => ({ effect: count.turn < 3 ? 'allow' : 'ask' });
+  const h = await harness({ gateway: { agent: { id: agentId, level: 'auto' }, policy } });
+  const calls = Array.from({ length: 8 }, (_, n) => h.gateway.call(callOf(h, `c${n}`)));
+  const outcomes = await passing(h.clock, Promise.all(calls));
+  const counted = (status: string) => outcomes.filter((one) => one.status === status).length;
+  expect([counted('completed'), counted('awaiting_approval'), h.mock.jobs]).toEqual([3, 5, 3]);
+});
+
+test('maxPending holds also where the clock goes back', async () => {
+  const h = await harness({ gateway: { maxPending: 3 } });
+  let back = 0;
+  const clock = { ...h.clock, now: () => h.clock.now() - back };
+  const gateway = h.other({ clock });
+  const statuses: string[] = [];
+  for (let n = 0; n < 6; n += 1) {
+    statuses.push((await gateway.call(callOf(h, `c${n}`))).status);
+    back += 1000;
+  }
+  expect(statuses).toEqual([...Array(3).fill('awaiting_approval'), ...Array(3).fill('refused')]);
+  expect(await gateway.approvals.pending()).toHaveLength(3);
+});
+
+test('a `narrow` that throws ends its own call alone', async () => {
+  const narrow: GatewayOptions['narrow'] = ({ tool }) => {
+    if (tool === 'fetch_title') throw new TypeError('the map has no such key: secret');
+    return undefined;
+  };
+  const h = await harness({ gateway: { narrow, approver: approve } });
+  const outcomes = await passing(
+    h.clock,
+    h.gateway.callAll([
+      { id: 'c1', name: h.fetchTitle, arguments: { url: 'https://a.example/' } },
+      callOf(h, 'c2'),
+    ]),
+  );
+  expect(outcomes).toMatchObject([
+    { status: 'refused', code: 'narrow-failed', executed: false },
+    { status: 'completed' },
+  ]);
+  expect(JSON.stringify(outcomes)).not.toContain('secret');
+  expect(h.told).toContain('fault');
 });

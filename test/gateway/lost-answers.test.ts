@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Policy } from '../../src/approval/policy.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import type { StorePort } from '../../src/store/port.ts';
 import { agentId, ann, harness, passing } from '../support/harness.ts';
@@ -49,4 +50,55 @@ test('C60: a grant that was stored and not answered is told as what it is', asyn
   expect(await h.grants.list()).toEqual([grant]);
   expect(h.told).not.toContain('grant-failed');
   expect((await passing(h.clock, call('c2'))).status).toBe('completed');
+});
+
+test('C100: an approval that was stored and not answered is one: its "always" is made, and told', async () => {
+  const store = createMemoryStore();
+  const update: StorePort['steps']['update'] = async (step) => {
+    await store.steps.update(step);
+    throw new Error('The connection to the store broke.');
+  };
+  const h = await harness({ gateway: { store } });
+  const { step } = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: { title: 'a' } });
+  const losing = h.other({ store: { ...store, steps: { ...store.steps, update } } });
+  const decided = await losing.approvals.approve(step?.id ?? '', { by: ann.subject, always: true });
+  expect(decided).toMatchObject({ step: { state: 'approved' }, grant: { step: step?.id } });
+  expect((await passing(h.clock, losing.resume(step?.id ?? ''))).status).toBe('completed');
+  expect(h.mock.jobs).toBe(1);
+});
+
+test('C100: a step of which the store cannot say whether it has it may run, and is told so', async () => {
+  const store = createMemoryStore();
+  const down = async (): Promise<never> => {
+    throw new Error('The connection to the store broke.');
+  };
+  const create: StorePort['steps']['create'] = async (step) => {
+    await store.steps.create(step);
+    return down();
+  };
+  const policy: Policy = () => ({ effect: 'allow' });
+  const h = await harness({ gateway: { store, agent: { id: agentId, level: 'auto' }, policy } });
+  const steps = { ...store.steps, create, get: down };
+  const call = { id: 'c1', name: h.slugify, arguments: { title: 'a' } };
+  const outcome = await h.other({ store: { ...store, steps } }).call(call);
+  expect(outcome).toMatchObject({ status: 'outcome_unknown', executed: 'unknown' });
+  const [resumed] = await passing(h.clock, h.gateway.resumeAll());
+  expect(resumed).toMatchObject({ status: 'completed', step: { id: outcome.step?.id } });
+});
+
+test('C18: a store that lets nobody win ends in store_conflict, and holds up nobody', async () => {
+  const store = createMemoryStore();
+  const h = await harness({ gateway: { store } });
+  const { step } = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: { title: 'a' } });
+  const id = step?.id ?? '';
+  await h.gateway.approvals.approve(id, { by: ann.subject });
+  const steps = { ...store.steps, update: async () => false };
+  const losing = h.other({ store: { ...store, steps } });
+  await expect(losing.approvals.cancel(id)).rejects.toMatchObject({ code: 'store_conflict' });
+  expect(await losing.resume(id)).toMatchObject({
+    status: 'run_error',
+    executed: false,
+    code: 'port-failed',
+  });
+  expect(h.mock.jobs).toBe(0);
 });

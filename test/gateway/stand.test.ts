@@ -4,7 +4,7 @@ import { verifySkills } from '../../src/menu/skill-set.ts';
 import type { RunService } from '../../src/run/service.ts';
 import { createMemoryStore } from '../../src/store/memory.ts';
 import type { GrantStore, StepStore } from '../../src/store/port.ts';
-import { ann, approve, type Harness, harness, passing, until } from '../support/harness.ts';
+import { ann, approve, type Harness, harness, passing, submitBodies, until } from '../support/harness.ts';
 
 const by = ann.subject;
 const args = { title: 'a' };
@@ -162,4 +162,92 @@ describe('what was true at the decision is looked at again at every submit', () 
     expect(await h.gateway.resumeAll()).toEqual([]);
     expect(h.mock.jobs).toBe(0);
   });
+});
+
+test('C63: a grant that is revoked at any call of the store before the submit stops it', async () => {
+  for (let at = 0; ; at += 1) {
+    const store = createMemoryStore();
+    const h = await harness({ gateway: { store } });
+    const first = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: args });
+    await h.gateway.approvals.approve(first.step?.id ?? '', { by, always: true });
+    const [grant] = await h.grants.list();
+    const calls: PropertyKey[] = [];
+    let isSent = false;
+    // Each call answers, and then the person revokes before the gateway hears of it.
+    const revoking = <Part extends object>(part: Part): Part =>
+      new Proxy(part, {
+        get:
+          (of, name) =>
+          async (...given: unknown[]) => {
+            const answer = await (Reflect.get(of, name) as (...all: unknown[]) => Promise<unknown>)(...given);
+            if (!isSent && calls.push(name) === at + 1) await h.grants.revoke(grant?.id ?? '');
+            return answer;
+          },
+      });
+    const submit: RunService['submit'] = (...given) => {
+      isSent = true;
+      return h.run.submit(...given);
+    };
+    const { steps, grants, audit } = store;
+    const revoked = { steps: revoking(steps), grants: revoking(grants), audit: revoking(audit) };
+    const gateway = h.other({ run: { ...h.run, submit }, store: { ...store, ...revoked } });
+    const call = gateway.call({ id: 'c2', name: h.slugify, arguments: { title: 'b' } });
+    const outcome = await passing(h.clock, call);
+    if (outcome.status === 'completed') {
+      // The very last look had seen the grant.
+      expect(calls.slice(at)).toEqual(['find']);
+      expect(calls.length).toBeGreaterThan(15);
+      break;
+    }
+    expect(outcome, `after call ${at} of the store`).toMatchObject({
+      status: 'awaiting_approval',
+      executed: false,
+    });
+    expect(h.mock.jobs).toBe(0);
+    // Asked again, and approved, it runs: nothing of the attempt that was never sent is in the way.
+    const id = outcome.step?.id ?? '';
+    await h.gateway.approvals.approve(id, { by });
+    expect((await passing(h.clock, h.gateway.resume(id))).status).toBe('completed');
+    expect(h.mock.jobs).toBe(1);
+  }
+});
+
+test('C63: a revocation after the submit does not end the job, and stops the next', async () => {
+  const h = await harness({ gateway: { store: createMemoryStore(), approver: always } });
+  await passing(h.clock, h.gateway.call({ id: 'c1', name: h.slugify, arguments: args }));
+  const [grant] = await h.grants.list();
+  const other = h.other({ approver: undefined as never });
+  h.mock.next({ result: 'done', runMs: 5000 });
+  let isRunning = false;
+  other.on('step-submitted', () => {
+    isRunning = true;
+  });
+  const call = other.call({ id: 'c2', name: h.slugify, arguments: { title: 'b' } });
+  await until(() => isRunning);
+  await h.clock.advance(1000);
+  expect(await h.grants.revoke(grant?.id ?? '')).toBe(true);
+  expect((await passing(h.clock, call)).status).toBe('completed');
+  expect(h.mock.requests.filter(({ path }) => path.endsWith('/cancel'))).toEqual([]);
+  const next = await other.call({ id: 'c3', name: h.slugify, arguments: { title: 'c' } });
+  expect(next.status).toBe('awaiting_approval');
+});
+
+test('C105: what was approved narrower than another process would ask for runs as narrow', async () => {
+  const store = createMemoryStore();
+  const narrow: GatewayOptions['narrow'] = () => ({ net: 'deny', limits: { wall_ms: 500 } });
+  const h = await harness({ gateway: { store, narrow } });
+  const waiting = await h.gateway.call({
+    id: 'c1',
+    name: h.fetchTitle,
+    arguments: { url: 'https://a.example/' },
+  });
+  const id = waiting.step?.id ?? '';
+  await h.gateway.approvals.approve(id, { by });
+  const without = h.other({ narrow: undefined as never });
+  expect((await passing(h.clock, without.resume(id))).status).toBe('completed');
+  expect(submitBodies(h)).toMatchObject([{ egress: 'none', limits: { wall_ms: 500 } }]);
+  // One that has become narrower since does not run what is wider.
+  const wide = await without.call({ id: 'c2', name: h.slugify, arguments: args });
+  await without.approvals.approve(wide.step?.id ?? '', { by });
+  expect((await h.gateway.resume(wide.step?.id ?? '')).status).toBe('skill_unavailable');
 });

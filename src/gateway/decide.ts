@@ -83,10 +83,10 @@ async function approve(
 ): Promise<StepRecord | undefined> {
   const by = context.person.subject;
   if (edit !== undefined) await audit(context, 'edit', step, { by, status: edit.change.digest, now });
-  await audit(context, 'approve', { ...step, ...edit?.change }, { by, now });
+  const entry = await audit(context, 'approve', { ...step, ...edit?.change }, { by, now });
   const decided = await save(context, step, {
     state: 'approved',
-    decision: personDecision(context, 'approve', now, reason),
+    decision: { ...personDecision(context, 'approve', now, reason), entry },
     ...edit?.change,
   });
   if (decided === undefined) await auditConflict(context, 'approve', { ...step, ...edit?.change }, by);

@@ -63,8 +63,9 @@ export async function openStep(
   // Frozen, so that a policy cannot change what it rules on.
   const ruling = await ruled(context, deepFreeze(asked));
   const { event, by } = entryOf(ruling);
-  await audit(context, event, ruling, { by, now });
-  const { step, created } = await create(context, ruling);
+  const entry = await audit(context, event, ruling, { by, now });
+  const decision = ruling.decision && { ...ruling.decision, entry };
+  const { step, created } = await create(context, { ...ruling, decision });
   if (!created) {
     await auditConflict(context, event, ruling, by);
     return step;

@@ -19,7 +19,8 @@ const maxConflicts = 1000;
 const withValues: ReadonlySet<AuditEvent> = new Set(['ask', 'approve', 'edit']);
 
 /**
- * Appends one entry to the person's chain. It rejects when the store fails: then the act must not happen.
+ * Appends one entry to the person's chain, and answers its id. It rejects when the store fails: then the act must
+ * not happen.
  *
  * @param facts `now`: what the clock showed when it was found that the act may be, default as it shows; a slow
  *   store between the two must not make of a decision in time a late one
@@ -29,7 +30,7 @@ export async function audit(
   event: AuditEvent,
   step: StepRecord | undefined,
   facts: Partial<Pick<AuditFacts, 'by' | 'job' | 'status'>> & { now?: number } = {},
-): Promise<void> {
+): Promise<string> {
   const { store, scope, clock } = context;
   const entry: AuditFacts = {
     event,
@@ -52,16 +53,17 @@ export async function audit(
       return true;
     }),
   );
+  return id;
 }
 
 /** Says that what was written just before is not: another decision, or another record, was first. */
-export function auditConflict(
+export async function auditConflict(
   context: GatewayContext,
   event: AuditEvent,
   step: StepRecord | undefined,
   by: string | null = null,
 ): Promise<void> {
-  return audit(context, 'conflict', step, { by, status: event });
+  await audit(context, 'conflict', step, { by, status: event });
 }
 
 // What it does with an entry, and how long that takes, is its own affair.
@@ -144,8 +146,15 @@ export async function finish(
 ): Promise<StepRecord | undefined> {
   // A denial is the one end that is also a decision.
   const by = state === 'denied' ? (step.decision?.by ?? null) : null;
-  await audit(context, auditAs, step, { by, status: end.status, job: end.job?.id ?? null, now });
-  const ended = await save(context, step, { state, end: { ...end, at: isoTime(now) }, lease: null });
+  const facts = { by, status: end.status, job: end.job?.id ?? null, now };
+  const entry = await audit(context, auditAs, step, facts);
+  const decision = state === 'denied' && step.decision ? { ...step.decision, entry } : step.decision;
+  const ended = await save(context, step, {
+    state,
+    decision,
+    end: { ...end, at: isoTime(now) },
+    lease: null,
+  });
   if (ended === undefined) {
     await auditConflict(context, auditAs, step, by);
     return undefined;

@@ -65,6 +65,8 @@ export interface StepPin {
 
 /** How a step came to be approved or denied. */
 export interface StepDecision {
+  /** Its entry in the audit, `aud_…`: of two decisions at once, the one that was applied. Absent in older records. */
+  readonly entry?: string;
   readonly effect: 'approve' | 'deny';
   /** A person, a grant that a person made, or the host's policy. */
   readonly via: 'person' | 'grant' | 'policy';

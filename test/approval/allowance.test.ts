@@ -118,5 +118,5 @@ test('of any holds and ends the sum is exact, never above the ceiling, and each 
 
 test('a hold that is not there gives nothing back', () => {
   const record = { key: 'k', revision: 3, spent: 5, held: { stp_1: 2 } };
-  expect(withoutHolds(record, new Map([['constructor', 2]]))).toEqual({ ...record, revision: 4 });
+  expect(withoutHolds(record, new Map([['constructor', 2]]))).toEqual({ ...record, schema: 1, revision: 4 });
 });

@@ -152,7 +152,7 @@ export async function finish(
   const ended = await save(context, step, {
     state,
     decision,
-    end: { ...end, at: isoTime(now) },
+    end: { ...end, at: isoTime(now), entry },
     lease: null,
   });
   if (ended === undefined) {

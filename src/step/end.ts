@@ -52,4 +52,6 @@ export interface StepEnd {
   readonly job?: JobSummary;
   /** RFC 3339. */
   readonly at: string;
+  /** Its entry in the audit, `aud_…`. Absent where the step was refused as it was made, and in older records. */
+  readonly entry?: string;
 }

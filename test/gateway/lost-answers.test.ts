@@ -102,3 +102,28 @@ test('C18: a store that lets nobody win ends in store_conflict, and holds up nob
   });
   expect(h.mock.jobs).toBe(0);
 });
+
+test.each(['approve', 'deny'] as const)(
+  'C20: of two alike at the same moment (%s) one is applied, also where the store fails the other',
+  async (what) => {
+    const store = createMemoryStore();
+    const h = await harness({ gateway: { store } });
+    const { step } = await h.gateway.call({ id: 'c1', name: h.slugify, arguments: { title: 'a' } });
+    const id = step?.id ?? '';
+    const by = ann.subject;
+    // It is in the middle of its own decision when the other one is stored, and its own is not.
+    const append: StorePort['audit']['append'] = async (...given) => {
+      const answer = await store.audit.append(...given);
+      await h.gateway.approvals[what](id, { by }).catch(() => {});
+      return answer;
+    };
+    const update = () => Promise.reject(new Error('The connection to the store broke.'));
+    const failing = { ...store, steps: { ...store.steps, update }, audit: { ...store.audit, append } };
+    await expect(h.other({ store: failing }).approvals[what](id, { by })).rejects.toThrow('broke');
+    expect(h.told.filter((name) => name === 'step-decided')).toHaveLength(1);
+    const record = await store.steps.get(id);
+    const entry = what === 'approve' ? record?.decision?.entry : record?.end?.entry;
+    const [, lost, applied] = await store.audit.list(ann);
+    expect([lost?.event, applied?.event, applied?.id]).toEqual([what, what, entry]);
+  },
+);

@@ -13,6 +13,8 @@ import { makeTarget, openTarget, pester, type StoreName } from './stores.ts';
 export interface KillOptions {
   readonly seed: number;
   readonly indices: readonly number[];
+  /** Stops once a process died over so many of them. Default: plays all. */
+  readonly killed?: number;
   readonly skills: SkillSet;
   readonly store: Exclude<StoreName, 'memory'>;
   /** The built program of a process. */
@@ -24,7 +26,8 @@ const side = 10;
 const rounds = 5;
 
 /** Plays schedules over four real processes, which are killed at any moment. */
-export async function tallyKills({ seed, indices, skills, store, program }: KillOptions): Promise<Tally> {
+export async function tallyKills(options: KillOptions): Promise<Tally> {
+  const { seed, indices, killed: enough = Number.POSITIVE_INFINITY, skills, store, program } = options;
   await using made = await makeTarget(store);
   await using opened = await openTarget(made.target);
   const epoch = Date.now();
@@ -53,7 +56,7 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
     },
   });
 
-  for (let first = 0; first < indices.length; first += side) {
+  for (let first = 0; first < indices.length && killedOf(tally) < enough; first += side) {
     const batch = indices.slice(first, first + side).map((index) => {
       const schedule = makeSchedule(seed, index);
       const lane = createLane({ schedule, crew: () => crew, clock, store: opened.store, skills });
@@ -97,6 +100,11 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
     await crew.ready();
     await lane.takeStock();
   }
+}
+
+/** The schedules over which a process died. */
+export function killedOf({ deaths }: Tally): number {
+  return deaths.filter((times) => times > 0).length;
 }
 
 function listed({ registry }: Lane, slug: string): Response {

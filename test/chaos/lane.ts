@@ -105,6 +105,8 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
         const { applied } = report;
         const known = sent.findLast(
           (one) =>
+            // Several may send the same: each answer is that of one of them.
+            one.applied === 'unknown' &&
             one.step === applied?.step &&
             one.kind === applied.kind &&
             // Of two edits one is applied.

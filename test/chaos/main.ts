@@ -78,14 +78,8 @@ async function play({ store: name, schedules, kill }: Round): Promise<Tally> {
   if (kill) {
     const program = fileURLToPath(new URL('./child.mjs', import.meta.url));
     // Over two in three somebody dies; where far fewer did, the report says so.
-    return tallyKills({
-      seed,
-      indices: first(schedules * 3),
-      killed: schedules,
-      skills,
-      store: name,
-      program,
-    });
+    const made = first(schedules * 3).map((index) => makeSchedule(seed, index));
+    return tallyKills({ seed, schedules: made, killed: schedules, skills, store: name, program });
   }
   hashAtOnce();
   await using store = await openStore(name);

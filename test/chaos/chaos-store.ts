@@ -38,7 +38,7 @@ export function storeThrough(
           return answer;
         }),
       update: (step) =>
-        through('steps.update', async () => {
+        through(updateOf(step), async () => {
           const stored = await steps.update(step);
           if (stored) told({ kind: 'updated', step, life });
           return stored;
@@ -83,6 +83,12 @@ export function storeThrough(
         }),
     },
   };
+}
+
+// What the attempt came to that it hands over, or a step as it goes.
+function updateOf({ attempts }: StepRecord): string {
+  const state = attempts.at(-1)?.state ?? 'open';
+  return state === 'open' ? 'steps.update' : `steps.update ${state}`;
 }
 
 type Method = (...args: never[]) => Promise<unknown>;

@@ -2,21 +2,26 @@ import { listenOnLoopback } from '../../src/link/node-http.ts';
 import type { SkillSet } from '../../src/menu/skill-set.ts';
 import { type Crew, createCrew } from './crew.ts';
 import { fastClock } from './fast-clock.ts';
-import { createLane, type Lane } from './lane.ts';
+import { createLane, type Lane, type LaneOptions } from './lane.ts';
 import { subjectHeader } from './orders.ts';
 import { createRandom } from './random.ts';
 import { createTally, judged, type Tally } from './run.ts';
-import { makeSchedule, processes } from './schedule.ts';
+import { processes, type Schedule } from './schedule.ts';
 import { makeTarget, openTarget, pester, type StoreName } from './stores.ts';
 
 /** Which schedules are played with real processes, and over what. */
-export interface KillOptions {
+export interface KillOptions extends Pick<LaneOptions, 'makeRun'> {
+  /** Of when who dies. */
   readonly seed: number;
-  readonly indices: readonly number[];
+  readonly schedules: readonly Schedule[];
+  /** Stops once a process died over so many of them. Default: plays all. */
+  readonly killed?: number;
   readonly skills: SkillSet;
   readonly store: Exclude<StoreName, 'memory'>;
   /** The built program of a process. */
   readonly program: string;
+  /** Whether the store of each process has faults, which are to be found. Default: none. */
+  readonly careless?: boolean;
 }
 
 /** Schedules that are played side by side: they share the processes, and each kill is one for all of them. */
@@ -24,7 +29,9 @@ const side = 10;
 const rounds = 5;
 
 /** Plays schedules over four real processes, which are killed at any moment. */
-export async function tallyKills({ seed, indices, skills, store, program }: KillOptions): Promise<Tally> {
+export async function tallyKills(options: KillOptions): Promise<Tally> {
+  const { seed, schedules, killed: enough = Number.POSITIVE_INFINITY, skills, store, program } = options;
+  const { careless = false, makeRun } = options;
   await using made = await makeTarget(store);
   await using opened = await openTarget(made.target);
   const epoch = Date.now();
@@ -41,7 +48,7 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
     return lane.network.send(request);
   });
   await using crew: Crew = await createCrew({
-    start: { target: made.target, url: server.url, epoch },
+    start: { target: made.target, url: server.url, epoch, careless },
     program,
     random,
     onReport(report) {
@@ -53,12 +60,18 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
     },
   });
 
-  for (let first = 0; first < indices.length; first += side) {
-    const batch = indices.slice(first, first + side).map((index) => {
-      const schedule = makeSchedule(seed, index);
-      const lane = createLane({ schedule, crew: () => crew, clock, store: opened.store, skills });
+  for (let first = 0; first < schedules.length && killedOf(tally) < enough; first += side) {
+    const batch = schedules.slice(first, first + side).map((schedule) => {
+      const lane = createLane({
+        schedule,
+        crew: () => crew,
+        clock,
+        store: opened.store,
+        skills,
+        ...(makeRun && { makeRun }),
+      });
       lanes.set(lane.person.subject, lane);
-      return { index, lane };
+      return { index: schedule.index, lane };
     });
     isQuiet = false;
     crew.stir();
@@ -97,6 +110,11 @@ export async function tallyKills({ seed, indices, skills, store, program }: Kill
     await crew.ready();
     await lane.takeStock();
   }
+}
+
+/** The schedules over which a process died. */
+export function killedOf({ deaths }: Tally): number {
+  return deaths.filter((times) => times > 0).length;
 }
 
 function listed({ registry }: Lane, slug: string): Response {

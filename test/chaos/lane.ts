@@ -5,6 +5,7 @@ import { untrusted } from '../../src/result/untrusted.ts';
 import type { Person } from '../../src/run/service.ts';
 import { isStepEnd } from '../../src/step/transitions.ts';
 import type { StorePort } from '../../src/store/port.ts';
+import type { createMockRun } from '../../src/testing/mock-run.ts';
 import { askedOf, lastCall } from './calls.ts';
 import type { Effect } from './chaos-store.ts';
 import type { Crew } from './crew.ts';
@@ -42,6 +43,8 @@ export interface LaneOptions {
   readonly clock: Clock;
   readonly store: StorePort;
   readonly skills: SkillSet;
+  /** Makes the Run; default: the mock as it is. */
+  readonly makeRun?: typeof createMockRun;
 }
 
 // On the fast clock: nothing takes that long but what hangs.
@@ -49,10 +52,11 @@ const patienceMs = 300_000;
 // Between a look at the registry and the submit after it, on a machine that does other things too.
 const slackMs = 20_000;
 
-export function createLane({ schedule, crew, clock, store, skills }: LaneOptions): Lane {
+export function createLane(options: LaneOptions): Lane {
+  const { schedule, crew, clock, store, skills } = options;
   const now = clock.now();
   const person: Person = { subject: newId('usr', now), project: newId('prj', now) };
-  const network = createNetwork(clock, person, schedule);
+  const network = createNetwork(clock, person, schedule, options.makeRun);
   const sent: Sent[] = [];
   const got: Got[] = [];
   const finished: string[] = [];
@@ -105,6 +109,8 @@ export function createLane({ schedule, crew, clock, store, skills }: LaneOptions
         const { applied } = report;
         const known = sent.findLast(
           (one) =>
+            // Several may send the same: each answer is that of one of them.
+            one.applied === 'unknown' &&
             one.step === applied?.step &&
             one.kind === applied.kind &&
             // Of two edits one is applied.

@@ -14,6 +14,8 @@ export interface Start {
   readonly url: string;
   /** Of the fast clock. */
   readonly epoch: number;
+  /** Whether its store is careless. */
+  readonly careless: boolean;
 }
 
 /** What it is told to do. */

@@ -22,7 +22,7 @@ export interface Tally {
 }
 
 /** Which schedules are played, over what. */
-export interface TallyOptions extends Pick<WorldOptions, 'makeRun'> {
+export interface TallyOptions extends Pick<WorldOptions, 'makeRun' | 'onPoint'> {
   readonly seed: number;
   readonly indices: Iterable<number>;
   readonly skills: SkillSet;

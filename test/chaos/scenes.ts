@@ -1,6 +1,6 @@
 import { sameAsFirst } from './calls.ts';
 import type { Random } from './random.ts';
-import { type Act, type ProcessPlan, processes } from './schedule.ts';
+import { type Act, type Crash, type ProcessPlan, processes } from './schedule.ts';
 
 /** What a schedule is about. */
 export type Scene =
@@ -8,6 +8,7 @@ export type Scene =
   | 'approve against deny'
   | 'revoke against submit'
   | 'own to pool'
+  | 'crash in the hand-over'
   | 'expiry race'
   | 'replay'
   | 'cancel'
@@ -21,6 +22,8 @@ export type Scene =
 /** The heart of a schedule; what it leaves open is drawn. */
 export interface Made {
   readonly acts: readonly Act[];
+  /** Beside those that are drawn. */
+  readonly crashes?: readonly Crash[];
   readonly mode?: ProcessPlan['mode'];
   readonly own?: boolean;
   readonly pool?: boolean;
@@ -29,6 +32,18 @@ export interface Made {
 }
 
 const soon = [0, 0, 0, 1, 200] as const;
+// From the record that a job is to be taken back to the one that nothing of it runs; twice where nobody at Run
+// has heard of it.
+const handOver = [
+  'steps.update withdrawing before',
+  'steps.update withdrawing after',
+  'steps.update withdrawing after',
+  'run.cancel before',
+  'run.cancel before',
+  'run.cancel after',
+  'steps.update unplaced before',
+  'steps.update unplaced after',
+] as const;
 
 /** How each scene is made. */
 export const scenes: Readonly<Record<Scene, (random: Random) => Made>> = {
@@ -70,6 +85,20 @@ export const scenes: Readonly<Record<Scene, (random: Random) => Made>> = {
       // When the wait for a place is over, or so.
       { kind: 'own', wait: random.pick([5000, 9999, 10_000, 10_000, 10_000, 10_001]), state: 'up' },
       ...several(random, 0, 3, () => one(random, random.pick(['resume', 'cancel']), 0)),
+    ],
+  }),
+  'crash in the hand-over': (random) => ({
+    own: true,
+    mode: random.pick(['ask', 'auto', 'auto', 'auto']),
+    crashes: everywhere(random.pick(handOver)),
+    acts: [
+      { kind: 'own', wait: 0, state: 'busy' },
+      { ...call(random, 0), wait: 0 },
+      one(random, 'approve', 0),
+      { ...one(random, 'resume', 0), wait: 0 },
+      // While nobody lives who began it, or somebody goes on with it: the machine begins its job.
+      { kind: 'own', wait: random.pick([10_000, 10_200, 10_200, 15_200, 15_200, 60_000]), state: 'up' },
+      ...several(random, 1, 3, () => one(random, 'resume', 0)),
     ],
   }),
   'expiry race': (random) => ({
@@ -183,6 +212,11 @@ export const scenes: Readonly<Record<Scene, (random: Random) => Made>> = {
     ],
   }),
 };
+
+// Whoever is the first there, and whoever goes on after him.
+function everywhere(name: string): Crash[] {
+  return Array.from({ length: processes }, (_, by) => ({ by, point: 1, name }));
+}
 
 function call(random: Random, number: number): Act {
   return { kind: 'call', wait: random.pick(soon), by: random.int(processes), call: number };

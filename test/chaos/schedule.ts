@@ -117,7 +117,10 @@ export function makeSchedule(seed: number, index: number): Schedule {
     ends: Array.from({ length: 1 + random.int(3) }, () => endOf(random)),
     plans: plansOf(random, made),
     acts: sprinkled(random, made.acts),
-    crashes: Array.from({ length: random.pick([0, 1, 1, 2, 3]) }, () => crashOf(random, made)),
+    crashes: [
+      ...Array.from({ length: random.pick([0, 1, 1, 2, 3]) }, () => crashOf(random, made)),
+      ...(made.crashes ?? []),
+    ],
     faults: Array.from({ length: random.pick([0, 0, 1, 2, 4]) }, () => faultOf(random)),
     store: {
       slow: random.chance(0.3) ? 0.06 : 0,

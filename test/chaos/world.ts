@@ -7,6 +7,7 @@ import type { StorePort } from '../../src/store/port.ts';
 import type { createMockRun } from '../../src/testing/mock-run.ts';
 import { askedOf, lastCall } from './calls.ts';
 import { type Effect, storeThrough, type Through } from './chaos-store.ts';
+import { drawFrom } from './draws.ts';
 import { type Evidence, type Got, recordsOf, type Sent } from './evidence.ts';
 import { createLife, type Life, storeTrouble } from './life.ts';
 import { createNetwork, type Network, routeOf } from './network.ts';
@@ -33,6 +34,8 @@ export interface WorldOptions {
   readonly makeRun?: typeof createMockRun;
   /** Hears of every await point at which a process died. */
   readonly onCrash?: (what: string) => void;
+  /** Hears of every await point that a process came to: when, which process, and what it is. */
+  readonly onPoint?: (at: number, by: number, what: string) => void;
 }
 
 /** Somebody waits for this. */
@@ -54,6 +57,7 @@ const halfAnHour = 1_800_000;
 
 /** Plays a schedule to its end and through the quiet phase after it. */
 export async function playSchedule(schedule: Schedule, options: WorldOptions): Promise<Evidence> {
+  using _ = drawFrom(schedule.order);
   const world = createWorld(schedule, options);
   const { stage } = world;
   for (let by = 0; by < processes; by += 1) world.start(by);
@@ -68,7 +72,7 @@ export async function playSchedule(schedule: Schedule, options: WorldOptions): P
   }
   world.takeStock();
   await stage.play(world.isIdle, halfAnHour);
-  return world.evidence();
+  return await world.evidence();
 }
 
 function createWorld(schedule: Schedule, options: WorldOptions) {
@@ -124,6 +128,7 @@ function createWorld(schedule: Schedule, options: WorldOptions) {
       skew: () => (quiet ? 0 : at.skewMs),
       onPoint(what) {
         at.points += 1;
+        options.onPoint?.(stage.clock.now(), by, what);
         const named = (at.named.get(what) ?? 0) + 1;
         at.named.set(what, named);
         const isDue = ({ name, point }: Crash): boolean =>

@@ -35,7 +35,7 @@ export type Policy = (step: PolicyStep, context: PolicyContext) => PolicyAnswer 
 
 /** What stands after policy and level were heard. */
 export type Ruling =
-  | { readonly effect: 'allow'; readonly rule: string; readonly reason: string }
+  | { readonly effect: 'allow'; readonly rule: string; readonly reason: string; readonly canAlways: boolean }
   | { readonly effect: 'ask'; readonly why: string; readonly canAlways: boolean }
   | { readonly effect: 'refuse'; readonly rule: string; readonly reason: string };
 
@@ -66,7 +66,7 @@ export async function rule(
   if (step.run.net !== 'deny') {
     return { effect: 'ask', why: 'A tool with network runs only when a person says so.', canAlways };
   }
-  return { effect: 'allow', rule: answer.rule ?? 'policy', reason };
+  return { effect: 'allow', rule: answer.rule ?? 'policy', reason, canAlways };
 }
 
 async function hear(

@@ -53,7 +53,7 @@ export async function applyDecision(
       ? await readEdit(context, step, decision.arguments)
       : undefined;
   // What policy forbids of the step as it will run, it forbids.
-  if (always && edit?.ruling.effect === 'ask' && !edit.ruling.canAlways) throw new AlwaysNotAllowed(step);
+  if (always && edit?.ruling.canAlways === false) throw new AlwaysNotAllowed(step);
   const decided =
     decision.decision === 'approve'
       ? await approve(context, step, now, decision.reason, edit)

@@ -12,7 +12,7 @@ import { gatherFacts } from './facts.ts';
 /** What an edit changes of a step, and how policy ruled on the step so changed. */
 export interface Edit {
   readonly change: StepEditChange;
-  readonly ruling: Ruling;
+  readonly ruling: Exclude<Ruling, { readonly effect: 'refuse' }>;
 }
 
 /**

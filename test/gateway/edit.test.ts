@@ -8,6 +8,7 @@ import type { GatewayOptions } from '../../src/gateway/options.ts';
 import type { Outcome } from '../../src/gateway/outcome.ts';
 import { verifySkills } from '../../src/menu/skill-set.ts';
 import type { JsonObject } from '../../src/skill/json.ts';
+import type { AgentLevel } from '../../src/step/record.ts';
 import { createMemoryStore, type MemoryStore } from '../../src/store/memory.ts';
 import { agentId, ann, approve, type Harness, harness, submitBodies, until } from '../support/harness.ts';
 import { makeSkill } from '../support/skills.ts';
@@ -234,15 +235,25 @@ describe('an edit that is not taken decides nothing', () => {
     ]);
   });
 
-  test('C64: an "always" that policy forbids of the edited step is not given', async () => {
-    const { h, id } = await pending({
-      policy: ({ run }) => ({ effect: 'ask', allowAlways: run.arguments.shorten !== true }),
-    });
-    const edited = h.gateway.approvals.approve(id, { by, always: true, arguments: mine });
-    await expect(edited).rejects.toMatchObject({ code: 'always_not_allowed' });
-    expect(await h.grants.list()).toEqual([]);
-    expect((await h.gateway.approvals.approve(id, { by, arguments: mine })).step.state).toBe('approved');
-  });
+  test.each<[AgentLevel, 'ask' | 'allow']>([
+    ['ask', 'ask'],
+    ['ask', 'allow'],
+    ['auto', 'ask'],
+    ['auto', 'allow'],
+  ])(
+    'C64: at level %s, an "always" that an %s forbids of the edited step is not given',
+    async (level, effect) => {
+      const { h, id } = await pending({
+        agent: { id: agentId, level },
+        policy: ({ run }) =>
+          run.arguments.shorten === true ? { effect, allowAlways: false } : { effect: 'ask' },
+      });
+      const edited = h.gateway.approvals.approve(id, { by, always: true, arguments: mine });
+      await expect(edited).rejects.toMatchObject({ code: 'always_not_allowed' });
+      expect(await h.grants.list()).toEqual([]);
+      expect((await h.gateway.approvals.approve(id, { by, arguments: mine })).step.state).toBe('approved');
+    },
+  );
 
   test('a skill that is gone, or has other bytes, cannot be edited', async () => {
     const { h, id } = await pending();

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../../clock.ts';
+import type { SkillRunError } from '../../errors.ts';
 import { maxJsonBytes } from '../../skill/caps.ts';
 import { utf8 } from '../../skill/sha256.ts';
 import type { PolicyAnswer, PolicyContext, PolicyStep } from '../policy.ts';
@@ -8,7 +9,7 @@ import { valuesOf } from './variables.ts';
 
 /** How rules are compiled. */
 export interface RuleOptions {
-  /** What `expires` is compared with. Default: the machine's clock. */
+  /** What `expires` is compared with, and what an evaluation is timed by. Default: the machine's clock. */
   clock?: Clock;
 }
 
@@ -26,7 +27,11 @@ export interface Explanation {
 /** A policy made of rules. */
 export interface RulePolicy {
   (step: PolicyStep, context: PolicyContext): Promise<PolicyAnswer>;
-  /** A dry run: what the policy would say, and why. */
+  /**
+   * A dry run: what the policy would say, and why.
+   *
+   * @throws `policy_invalid` when the rules take too long together, as the policy itself does
+   */
   explain(step: PolicyStep, context: PolicyContext): Promise<Explanation>;
 }
 
@@ -37,9 +42,14 @@ interface Compiled {
   readonly until: number;
 }
 
+/** Most milliseconds that all rules together may take over one step. They hold the process for that time. */
+const maxEvaluationMs = 2000;
+
 /**
  * Compiles a host's rules into a {@link Policy}. Deny stands over ask, ask over allow; where no rule speaks to
- * a step, it is asked for. A rule that cannot be evaluated never lets more through than one that can.
+ * a step, it is asked for. A rule that cannot be evaluated never lets more through than one that can. All rules
+ * together have 2 seconds for a step, looked at before each rule, each step of a loop and each match: then the
+ * policy gives no answer, and the gateway refuses the step (`policy-failed`).
  *
  * @param rules plain data, at most 200: {@link PolicyRule}
  * @throws `policy_invalid` for the first rule that cannot be loaded, with its id, the position and the remedy
@@ -69,13 +79,34 @@ export async function compileRules(
     const placement = asks ? await context.placement() : 'unknown';
     const isTooLong = utf8(JSON.stringify(step.run.arguments)).length > maxJsonBytes;
     const values = isTooLong ? undefined : valuesOf(step, context, placement);
-    const heard = current.map(({ rule, when }) => ({ rule, held: values && when.holds(values) }));
+    const isInTime = countdown(clock);
+    const heard = current.map(({ rule, when }) => {
+      const held = values !== undefined && isInTime() ? when.holds(values, isInTime) : undefined;
+      return { rule, held };
+    });
+    // Whatever came of it: CEL passes over a part that throws, so no rule can be believed.
+    if (!isInTime()) throw tooSlow();
     const matched = heard.filter(({ held }) => held === true).map(({ rule }) => rule);
     const broken = heard.filter(({ held }) => held === undefined).map(({ rule }) => rule);
     return { answer: answerOf(matched, broken), matched: idsOf(matched), broken: idsOf(broken), expired };
   };
   const policy = async (step: PolicyStep, context: PolicyContext) => (await explain(step, context)).answer;
   return Object.assign(policy, { explain });
+}
+
+/** Whether there is time left; once there is none, there never is again. */
+function countdown(clock: Clock): () => boolean {
+  const until = clock.now() + maxEvaluationMs;
+  let isInTime = true;
+  return () => {
+    isInTime &&= clock.now() < until;
+    return isInTime;
+  };
+}
+
+function tooSlow(): SkillRunError {
+  const remedy = 'Use fewer rules, or fewer loops and matches over long arguments.';
+  return policyInvalid('rules', `took more than ${maxEvaluationMs} ms over one step.`, remedy);
 }
 
 function answerOf(matched: readonly PolicyRule[], broken: readonly PolicyRule[]): PolicyAnswer {

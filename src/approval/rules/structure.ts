@@ -13,11 +13,13 @@ export interface Used {
   readonly variables: ReadonlySet<string>;
   /** The calls of `matches`, with their patterns. */
   readonly patterns: readonly { readonly node: ASTNode; readonly pattern: string }[];
+  /** The calls of `all`, `exists`, `exists_one` and `filter`. */
+  readonly loops: readonly ASTNode[];
 }
 
 const functions = ['has', 'size', 'int', 'double', 'string'];
 const methods = ['contains', 'startsWith', 'endsWith', 'matches', 'size', 'lowerAscii', 'upperAscii'];
-const loops = ['all', 'exists', 'exists_one', 'filter'];
+const loopMethods = ['all', 'exists', 'exists_one', 'filter'];
 
 /** Inside of a loop: the name that stands for the element. */
 type Loop = string | undefined;
@@ -32,6 +34,7 @@ type Fault = ExpressionFault | undefined;
 export function checkStructure(root: ASTNode): ExpressionFault | Used {
   const used = new Set<string>();
   const patterns: { node: ASTNode; pattern: string }[] = [];
+  const loops: ASTNode[] = [];
 
   function each(nodes: readonly ASTNode[], loop: Loop): Fault {
     for (const node of nodes) {
@@ -92,8 +95,8 @@ export function checkStructure(root: ASTNode): ExpressionFault | Used {
   ): Fault {
     const fault = visit(receiver, loop);
     if (fault !== undefined) return fault;
-    if (loops.includes(called)) return over(node, args, loop);
-    if (!methods.includes(called)) return unknown(node, 'method', called, [...methods, ...loops]);
+    if (loopMethods.includes(called)) return over(node, args, loop);
+    if (!methods.includes(called)) return unknown(node, 'method', called, [...methods, ...loopMethods]);
     const needle = args[0];
     if (called === 'matches') {
       if (needle?.op !== 'value' || typeof needle.args !== 'string') {
@@ -113,10 +116,11 @@ export function checkStructure(root: ASTNode): ExpressionFault | Used {
     if (element?.op !== 'id' || typeOf(element.args) !== undefined) {
       return refuse(element ?? node, 'gives the element of a loop no name of its own.');
     }
+    loops.push(node);
     return each(rest, element.args);
   }
 
-  return visit(root, undefined) ?? { variables: used, patterns };
+  return visit(root, undefined) ?? { variables: used, patterns, loops };
 }
 
 function refuse(node: ASTNode, what: string): ExpressionFault {

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import type { PolicyAnswer, PolicyContext } from '../../../src/approval/policy.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { rule as heard, type PolicyAnswer, type PolicyContext } from '../../../src/approval/policy.ts';
 import { compileRules } from '../../../src/approval/rules/compile.ts';
 import type { PolicyRule } from '../../../src/approval/rules/rule.ts';
+import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { JsonObject } from '../../../src/skill/json.ts';
 import { createManualClock } from '../../../src/testing/manual-clock.ts';
 import { someContext } from '../../support/policy.ts';
@@ -212,6 +213,76 @@ describe('what stands', () => {
       matched: ['a'],
       broken: ['d'],
       expired: [],
+    });
+  });
+
+  describe('takes no longer than it says, and then gives no answer', () => {
+    /** A clock that is `ms` later each time it is looked at. */
+    const passing = (ms: number): Clock => {
+      let now = someTime;
+      const step = (): number => {
+        now += ms;
+        return now;
+      };
+      return { ...systemClock, now: step };
+    };
+    const allow = rule('ok', 'allow');
+    const always = Array.from({ length: 199 }, (_, at) => rule(`r${at}`, 'ask', 'net == "public"'));
+    const matches = Array.from({ length: 40 }, () => 'args.text.matches("^b")').join(' || ');
+    const text = { text: 'a' };
+    const list = { list: Array.from({ length: 3000 }, () => 'a') };
+
+    test.each<[string, number, PolicyRule[], JsonObject]>([
+      ['many rules', 20, [...always, allow], {}],
+      ['many matches', 100, [rule('m', 'deny', matches), allow], text],
+      ['a long list', 1, [rule('l', 'deny', 'args.list.exists(x, x == "b")'), allow], list],
+      ['each of a long list', 1, [rule('l', 'deny', '!args.list.all(x, x == "a")'), allow], list],
+      ['one of a long list', 1, [rule('l', 'deny', 'args.list.exists_one(x, x == "b")'), allow], list],
+      [
+        'a part of a long list',
+        1,
+        [rule('l', 'deny', 'size(args.list.filter(x, x == "b")) > 0'), allow],
+        list,
+      ],
+      // What is late in the last rule, and passed over by it, is late all the same.
+      ['a match in the last rule', 100, [allow, rule('m', 'deny', `${matches} || net == "x"`)], text],
+    ])('%s', async (_, ms, rules, args) => {
+      const step = withArgs(args);
+      const inTime = await compileRules(rules, { clock: passing(0) });
+      expect(await inTime(step, someContext())).toMatchObject({ effect: 'allow' });
+      const late = await compileRules(rules, { clock: passing(ms) });
+      const error = { code: 'policy_invalid', message: expect.stringContaining('took more than 2000 ms') };
+      await expect(late.explain(step, someContext())).rejects.toMatchObject(error);
+      expect(await heard(step, someContext(), late)).toMatchObject({
+        effect: 'refuse',
+        rule: 'policy-failed',
+      });
+    });
+
+    test('a step that is late spoils no later one', async () => {
+      let ms = 1;
+      let now = someTime;
+      const step = (): number => {
+        now += ms;
+        return now;
+      };
+      const rules = [rule('l', 'deny', 'args.list.exists(x, x.matches("b"))'), allow];
+      const policy = await compileRules(rules, { clock: { ...systemClock, now: step } });
+      await expect(policy(withArgs(list), someContext())).rejects.toThrow();
+      ms = 0;
+      expect(await policy(withArgs(list), someContext())).toMatchObject({ effect: 'allow' });
+    });
+
+    test.each<[string, string, JsonObject]>([
+      ['match', matches, text],
+      ['step of a loop', 'args.list.exists(x, x == "b")', { list: list.list.slice(0, 40) }],
+    ])('each %s looks at the clock, and none after the last', async (_, when, args) => {
+      const clock = passing(100);
+      const now = vi.spyOn(clock, 'now');
+      const policy = await compileRules([rule('r', 'deny', when), allow], { clock });
+      await expect(policy(withArgs(args), someContext())).rejects.toThrow('took more than 2000 ms');
+      // One for what is over, one to begin, and twenty of the two seconds.
+      expect(now).toHaveBeenCalledTimes(22);
     });
   });
 

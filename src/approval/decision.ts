@@ -15,6 +15,7 @@ export interface Approval {
    * is the last. "Always" covers the same as without them.
    */
   readonly arguments?: JsonObject | string;
+  /** The person's own words, for the step's record: no model sees them. Default: none. */
   readonly reason?: string;
 }
 
@@ -23,6 +24,7 @@ export interface Denial {
   readonly decision: 'deny';
   /** A refusal is one, whatever box beside it was ticked. */
   readonly always?: boolean;
+  /** The person's own words: the model is told them as theirs. Default: none. */
   readonly reason?: string;
 }
 

@@ -72,7 +72,10 @@ export interface StepDecision {
   readonly via: 'person' | 'grant' | 'policy';
   /** `usr_…` for a person, `grt_…` for a grant, the rule's id for a policy. */
   readonly by: string;
-  /** The person's own words; reaches the model marked as theirs. */
+  /**
+   * A person's own words, or why a policy's rule allowed it. Those of a denial reach the model, marked as the person's;
+   * those of an approval stand in this record alone.
+   */
   readonly reason?: string;
   /** RFC 3339. */
   readonly at: string;

@@ -150,7 +150,7 @@ async function ruled(context: GatewayContext, asked: StepRecord): Promise<StepRe
   }
   const step = { ...heard, why: ruling.why, canAlways: ruling.canAlways };
   const grant = await coveredBy(context, step);
-  if (grant === 'narrower') return refused(heard, 'net-widened', widened);
+  if (grant === 'narrower') return refused(step, 'net-widened', widened);
   if (grant !== undefined) {
     return { ...step, state: 'approved', decision: { effect: 'approve', via: 'grant', by: grant.id, at } };
   }

@@ -14,7 +14,10 @@ export type Simulated =
       /** The rule that allows or refuses, or why it is asked for. */
       readonly why: string;
     }
-  /** Its record does not hold what was known when policy was heard. */
+  /**
+   * Its record does not hold what policy was told: where policy was not heard, in records of before schema 2, and
+   * where a person changed the arguments, as what was said and known then was of the model's own.
+   */
   | { readonly step: string; readonly target: string; readonly now: 'unknown' };
 
 /**
@@ -24,8 +27,8 @@ export type Simulated =
 export async function simulate(policy: Policy, records: readonly StepRecord[]): Promise<Simulated[]> {
   return Promise.all(
     records.map(async (record) => {
-      const { id: step, target, facts } = record;
-      if (facts === null) return { step, target, now: 'unknown' } as const;
+      const { id: step, target, facts, edited } = record;
+      if (facts === null || edited !== null) return { step, target, now: 'unknown' } as const;
       const { placement, ...known } = facts;
       const context: PolicyContext = { ...known, placement: async () => placement ?? 'unknown' };
       const ruling = await rule(record, context, policy);

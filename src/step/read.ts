@@ -1,8 +1,7 @@
 import { SkillRunError } from '../errors.ts';
-import { isId } from '../ids.ts';
 import { isObject } from '../skill/json.ts';
 import type { StepRecord } from './record.ts';
-import { isStepState } from './transitions.ts';
+import { isStepRecord } from './shape.ts';
 
 /** The `schema` of the records that this version writes. */
 export const stepSchema = 2;
@@ -25,7 +24,7 @@ export function readStep(value: unknown): StepRecord {
   // Schema 1 had neither facts nor edits nor holds.
   const record =
     schema === 1 ? { ...value, schema: stepSchema, facts: null, edited: null, hold: null } : value;
-  if (!isStep(record)) throw invalid();
+  if (!isStepRecord(record)) throw invalid();
   return record.attempts.every(({ nodes }) => nodes !== undefined) ? record : withoutNodes(record);
 }
 
@@ -39,54 +38,4 @@ function invalid(): SkillRunError {
     'step_invalid',
     'What is stored as a step is none. Restore the store from a copy; nothing of it was run.',
   );
-}
-
-function isStep(value: Record<string, unknown>): value is Record<string, unknown> & StepRecord {
-  return (
-    isId('stp', value.id) &&
-    Number.isSafeInteger(value.revision) &&
-    isStepState(value.state) &&
-    isOwner(value.owner) &&
-    typeof value.session === 'string' &&
-    typeof value.turn === 'string' &&
-    isObject(value.call) &&
-    (value.replayKey === null || typeof value.replayKey === 'string') &&
-    isObject(value.run) &&
-    isObject(value.run.arguments) &&
-    typeof value.digest === 'string' &&
-    Number.isFinite(value.createdAt) &&
-    Number.isFinite(value.expiresAt) &&
-    isNullOr(value.facts, isObject) &&
-    isNullOr(value.decision, isObject) &&
-    isNullOr(value.edited, isObject) &&
-    isNullOr(value.hold, isHold) &&
-    Array.isArray(value.attempts) &&
-    value.attempts.every(isAttempt) &&
-    isNullOr(value.lease, isObject) &&
-    typeof value.cancelAsked === 'boolean' &&
-    isNullOr(value.end, isObject)
-  );
-}
-
-function isOwner(value: unknown): boolean {
-  return (
-    isObject(value) &&
-    isId('usr', value.subject) &&
-    isId('prj', value.project) &&
-    isNullOr(value.agent, (agent) => isId('agt', agent))
-  );
-}
-
-function isAttempt(value: unknown): boolean {
-  if (!isObject(value)) return false;
-  const { nodes = [] } = value;
-  return Array.isArray(nodes) && nodes.every((node) => typeof node === 'string');
-}
-
-function isHold(value: unknown): boolean {
-  return isObject(value) && typeof value.key === 'string' && Number.isFinite(value.seconds);
-}
-
-function isNullOr(value: unknown, is: (value: unknown) => boolean): boolean {
-  return value === null || is(value);
 }

@@ -7,7 +7,7 @@ import { advance } from '../../src/step/transitions.ts';
 import { auditRoot, chainEntry } from '../../src/store/audit.ts';
 import type { StorePort } from '../../src/store/port.ts';
 import { ann, ben } from '../support/harness.ts';
-import { someStep, someTime } from '../support/step.ts';
+import { someEnd, someStep, someTime } from '../support/step.ts';
 import { appendAudit, someFacts, someGrant } from './some.ts';
 
 /**
@@ -61,7 +61,8 @@ export function storeSuite(fresh: () => Promise<StorePort>): void {
       expect((await store.steps.open(ann)).map(({ id }) => id)).toEqual(
         steps.slice(0, 2).map(({ id }) => id),
       );
-      for (const step of steps.slice(0, 2)) await store.steps.update(advance(step, { state: 'superseded' }));
+      for (const step of steps.slice(0, 2))
+        await store.steps.update(advance(step, { state: 'superseded', end: someEnd }));
       expect(await store.steps.open(ann)).toEqual([]);
     });
 
@@ -71,8 +72,9 @@ export function storeSuite(fresh: () => Promise<StorePort>): void {
         someStep({ id: newId('stp', someTime + ms), state: 'cancelled' }),
       );
       if (one === undefined || two === undefined) throw new Error('There are two.');
-      for (const step of [one, { ...two, state: 'pending' } as const]) await store.steps.create(step);
-      await store.steps.update({ ...one, state: 'pending', revision: 2 });
+      const open = { state: 'pending', end: null } as const;
+      for (const step of [one, { ...two, ...open }]) await store.steps.create(step);
+      await store.steps.update({ ...one, ...open, revision: 2 });
       expect((await store.steps.open(ann)).map(({ id }) => id)).toEqual([one.id, two.id]);
     });
 
@@ -271,7 +273,7 @@ export function storeSuite(fresh: () => Promise<StorePort>): void {
       expect(await count({ turn: 't', digest: 'c'.repeat(64), state: 'denied' })).toBe(1);
       expect(await count({ ran: true })).toBe(2);
       expect(await count({ session: 'none' })).toBe(0);
-      await store.steps.update(advance(made[0] as never, { state: 'denied' }));
+      await store.steps.update(advance(made[0] as never, { state: 'denied', end: someEnd }));
       expect(await count({ state: 'denied' })).toBe(2);
     });
   });

@@ -1,5 +1,7 @@
 import { newId } from '../../src/ids.ts';
+import type { StepEnd } from '../../src/step/end.ts';
 import type { StepOwner, StepRecord, StepRun } from '../../src/step/record.ts';
+import { isStepEnd } from '../../src/step/transitions.ts';
 import { agentId, ann } from './harness.ts';
 
 /** The clock of records that are made by hand. */
@@ -19,7 +21,15 @@ export const someRun: StepRun = {
   limits: { wall_ms: 10_000, mem_bytes: 134_217_728 },
 };
 
-/** A pending step, as a gateway would record it. */
+/** An end, of whatever state. */
+export const someEnd: StepEnd = {
+  status: 'cancelled',
+  executed: false,
+  message: 'Nothing ran.',
+  at: '2026-01-01T00:00:00.000Z',
+};
+
+/** A step as a gateway would record it: pending, or in the state that it is given. */
 export function someStep(change: Partial<StepRecord> = {}): StepRecord {
   return {
     schema: 2,
@@ -45,7 +55,7 @@ export function someStep(change: Partial<StepRecord> = {}): StepRecord {
     attempts: [],
     lease: null,
     cancelAsked: false,
-    end: null,
+    end: isStepEnd(change.state ?? 'pending') ? someEnd : null,
     ...change,
   };
 }

@@ -1,10 +1,12 @@
 import type { Json } from '../skill/json.ts';
 import { isStepEnd } from '../step/transitions.ts';
+import { createNameSet, longestName, namesOf, shortestName } from './names.ts';
 import type { Outcome } from './outcome.ts';
 
 /**
  * The text that came out of tools and was handed out here, so that it can be told whether an
- * argument repeats some of it. It knows text as text: what a model rewrote or encoded is not found.
+ * argument repeats some of it: a run of 17 characters, a short argument, or a name ({@link namesOf}) of either. It
+ * knows text as text: what a model rewrote or encoded is not found.
  */
 export interface Taint {
   /**
@@ -26,9 +28,9 @@ const windowLength = 12;
 const stride = 6;
 const longLeaf = 17;
 const shortestLeaf = 3;
-// A short text that is no word, such as a number, a host or an address, is found whole within another text too.
-const shortestName = 6;
-const isName = (leaf: string): boolean => leaf.length >= shortestName && /[^\p{L}\p{M} ]/u.test(leaf);
+// A short result that is more than words is found whole within another text too, like the names in a longer one.
+const isName = (leaf: string): boolean =>
+  leaf.length >= shortestName && leaf.length <= longestName && /[^\p{L}\p{M} ]/u.test(leaf);
 // Each short leaf is looked for in the whole text; more of them count as repeated without a look.
 const maxShortLeaves = 256;
 
@@ -36,7 +38,7 @@ export function createTaint(): Taint {
   const noted = new Set<string>();
   const ran = new Map<string, Set<string>>();
   const windows = new Set<string>();
-  const names = new Set<string>();
+  const names = createNameSet();
   let text = '';
   let isFull = false;
 
@@ -48,27 +50,19 @@ export function createTaint(): Taint {
     }
     // No normalised leaf holds a line feed, so nothing is found over the border of two.
     text += `\n${leaf}`;
-    if (leaf.length < windowLength && isName(leaf)) names.add(leaf);
+    if (isName(leaf)) names.add(leaf);
+    for (const name of namesOf(leaf)) names.add(name);
     for (let at = 0; at + windowLength <= leaf.length; at += stride) {
       windows.add(leaf.slice(at, at + windowLength));
     }
   }
 
   function repeats(leaf: string): boolean {
-    if (leaf.length < longLeaf) return text.includes(leaf) || holdsName(leaf);
+    if (leaf.length < longLeaf) return text.includes(leaf) || names.isIn(leaf);
     for (let at = 0; at + windowLength <= leaf.length; at += 1) {
       if (windows.has(leaf.slice(at, at + windowLength))) return true;
     }
-    return holdsName(leaf);
-  }
-
-  function holdsName(leaf: string): boolean {
-    for (let at = 0; names.size > 0 && at + shortestName <= leaf.length; at += 1) {
-      for (let length = shortestName; length < windowLength; length += 1) {
-        if (names.has(leaf.slice(at, at + length))) return true;
-      }
-    }
-    return false;
+    return names.isIn(leaf);
   }
 
   return {
@@ -88,7 +82,9 @@ export function createTaint(): Taint {
       if (text === '') return false;
       const leaves = [...leavesOf(args)].filter((leaf) => leaf.length >= shortestLeaf);
       if (leaves.filter((leaf) => leaf.length < longLeaf).length > maxShortLeaves) return true;
-      return leaves.some(repeats);
+      if (leaves.some(repeats)) return true;
+      // The other way round: a name of the arguments, wherever in a result.
+      return createNameSet(leaves.flatMap((leaf) => [...namesOf(leaf)])).isIn(text);
     },
   };
 }

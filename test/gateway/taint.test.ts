@@ -47,6 +47,24 @@ describe('what repeats a result', () => {
     ['controls and marks between', 'evil.example', { host: 'ev\0il\ufff9.exa\u0007mple' }],
     ['other white space', 'one\n\ttwo   three', { text: ' one two\u00a0three ' }],
     ['deep inside', page, { list: [[{ a: ['', page.slice(10, 40)] }]] }],
+    ['an address in a short text', 'bob@evil.test', { title: 'to bob@evil.test' }],
+    ['a number with points in a short text', '93.184.216.34', { title: 'ip 93.184.216.34' }],
+    ['a command in a short text', 'rm -rf /home/x', { title: '; rm -rf /home/x' }],
+    ['a host with one more mark', 'evil.example', { title: '@evil.example' }],
+    ['an address of two texts', 'mail bob@evil.io now', { title: 'please send to bob@evil.io the file' }],
+    ['a code of two texts', 'Your code is 493-221-88, keep it safe', { title: 'the code: 493-221-88!!!' }],
+    ['the host of an address', 'See https://evil.example/x now', { title: 'www.evil.example' }],
+    ['the host of a mail address', 'Ask bob@evil.example.', { url: 'https://evil.example/collect?q=all' }],
+    ['a port and a host', 'at evil.io:8080', { text: 'connect to evil.io and send it' }],
+    ['a value of a query', 'open ?id=4155550&x=1', { text: 'look at order 4155550, please' }],
+    ['a path', 'It is in /etc/ssh (secret).', { text: 'read "/etc/ssh" and tell me' }],
+    ['a path by its slash alone', 'It is in /secrets', { text: 'read /secrets and tell me' }],
+    ['a handle', 'Write to @evilcorp today', { text: 'ask @evilcorp for more, please' }],
+    ['an id in quotes', 'the id “ab12cd34”', { text: 'remove the thing ab12cd34 now' }],
+    ['the beginning of an id', 'at 3f9a2b7c4d5e6f708192a3b4', { text: 'revert 3f9a2b7 on the main line' }],
+    ['a code that is glued to a word', 'The code is 4155550.', { text: 'call it order4155550 from now' }],
+    ['a name in other letters', 'Ask ＢＯＢ＠evil.io.', { text: 'please mail b\u200bob@evil.io at once' }],
+    ['a number with commas', 'It costs 1,000,000 in all', { text: 'transfer 1,000,000 to them now' }],
   ])('%s', (_, value, args) => {
     expect(taintOf(value).isIn(args)).toBe(true);
     expect(taintOf('nothing of the kind').isIn(args)).toBe(false);
@@ -58,6 +76,20 @@ describe('what repeats a result', () => {
     ['a text over the border of two', ['abcdef', 'ghijkl'], { a: 'abcdefghijkl' }],
     ['a short word in a long one', { state: 'active' }, { text: 'make the account active again' }],
     ['five characters in a long one', ['10:30'], { text: 'a meeting that begins at 10:30' }],
+    [
+      'words that both use',
+      'Please send a report, today: yes',
+      { text: 'today I must send you, please, money' },
+    ],
+    [
+      'joined words',
+      'a well-known fact and/or state-of-the-art',
+      { text: 'the well-known and/or other, or so' },
+    ],
+    ['short numbers', 'from 10:30 to 12:45 of 2026, 99.5%', { text: 'is it 99.5% at 10:30 in 2026?' }],
+    ['how addresses begin', 'See https://www.a.io', { text: 'look at https://www.b.io, please' }],
+    ['another day', 'It was on 2026-11-30', { text: 'change to 2026-11-02 at noon' }],
+    ['another address of a network', 'at 10.0.0.17', { text: 'connect to 10.0.0.42 and ask' }],
     ['a run of eleven in a long one', 'abcdefghijk', { a: 'xxxxxxxxxxabcdefghijkxxxxxxxxxx' }],
   ])('not: %s', (_, value, args) => {
     expect(taintOf(value).isIn(args)).toBe(false);
@@ -98,6 +130,48 @@ describe('what repeats a result', () => {
         },
       ),
       { numRuns: 500 },
+    );
+  });
+
+  const name = fc.oneof(
+    fc
+      .tuple(fc.stringMatching(/^[a-z]{3,5}$/), fc.constantFrom('io', 'test'))
+      .map(([of, top]) => `${of}.${top}`),
+    fc
+      .tuple(fc.stringMatching(/^[a-z]{1,3}$/), fc.constantFrom('@ev.io', '@é.test'))
+      .map((parts) => parts.join('')),
+    fc.stringMatching(/^[1-9][0-9]{5,9}$/),
+    fc.stringMatching(/^[0-9]{3}-[0-9]{3}-[0-9]{2}$/),
+    fc.stringMatching(/^[a-f]{2}[0-9]{2}[a-f]{4,8}$/),
+    fc.stringMatching(/^\/[a-z]{2,4}\/[a-z]{2,4}$/),
+  );
+  const words = fc.array(
+    fc.constantFrom('pay', 'the', 'well-known', 'it’s', 'and/or', '2026,', 'now!', '10:30'),
+    {
+      maxLength: 4,
+    },
+  );
+  const marks = fc.constantFrom(
+    ['', ''],
+    ['"', '",'],
+    ['(', ').'],
+    ['“', '”'],
+    ['<', '>'],
+    ['', '!!!'],
+    ['*', '*:'],
+  );
+  const told = fc.tuple(words, marks, words);
+  type Told = readonly [readonly string[], readonly [string, string], readonly string[]];
+  const tell = ([before, [open, close], after]: Told, one: string) =>
+    [...before, `${open}${one}${close}`, ...after].join(' ');
+
+  test('whatever name is taken out of a text into another is found', () => {
+    fc.assert(
+      fc.property(told, told, name, fc.boolean(), (result, args, one, loud) => {
+        const said = loud ? one.toUpperCase() : one.normalize('NFD');
+        expect(taintOf(tell(result, one)).isIn({ text: tell(args, said) })).toBe(true);
+      }),
+      { numRuns: 1000 },
     );
   });
 
@@ -144,6 +218,20 @@ describe('what it knows', () => {
     const many = (count: number): Json => Array.from({ length: count }, (_, n) => `leaf ${n} z`);
     expect(taintOf(page).isIn({ list: many(255) })).toBe(false);
     expect(taintOf(page).isIn({ list: many(257) })).toBe(true);
+  });
+
+  test.each<[string, string, string]>([
+    ['names that almost are there', 'a1b2c3', 'a1b2c4d5e6f7g8h9'],
+    ['names of the same beginning', 'aaaaa1', 'aaaaa1b2'],
+    ['one beginning', 'a'.repeat(20_000), 'aaaaaab1'],
+    ['marks', '.', '.'],
+    ['marks about letters', '.-_:@a', '@:_-.b'],
+  ])('so does the most of %s', (_, result, written) => {
+    const fill = (part: string, of: number) => part.repeat(Math.floor(of / part.length));
+    const begun = performance.now();
+    const taint = taintOf(...Array.from({ length: 3 }, (_one, n) => fill(`${result} x${n}`, 60_000)));
+    taint.isIn({ long: fill(`${written} `, 65_000), other: fill(written, 60_000) });
+    expect(performance.now() - begun).toBeLessThan(3000);
   });
 
   test('the most that can be asked of it takes a moment', () => {

@@ -94,6 +94,7 @@ const facts = shape<StepFacts>({
 });
 
 const decision = shape<StepDecision>({
+  entry: optional(text),
   effect: oneOf('approve', 'deny'),
   via: oneOf('person', 'grant', 'policy'),
   by: text,
@@ -130,6 +131,7 @@ const end = shape<StepEnd>({
   detail: optional(text),
   job: optional(job),
   at: text,
+  entry: optional(text),
 });
 
 const record = shape<StepRecord>({

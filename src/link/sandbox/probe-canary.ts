@@ -30,13 +30,13 @@ export interface Canary {
 export async function askCanary(
   ground: Ground,
   { run, inside, question, environment }: Canary,
-  judge: (said: Record<string, unknown>, keeper: number) => void,
+  judge: (said: Record<string, unknown>, keeper: Launched) => void | Promise<void>,
 ): Promise<void> {
   await withJob(ground, run, inside, async (command) => {
     const launched = await launch(command, environment);
     try {
       launched.stdin.write(`${JSON.stringify(question)}\n`);
-      judge(readAnswer(await firstLine(launched)), launched.pid);
+      await judge(readAnswer(await firstLine(launched)), launched);
     } finally {
       launched.kill();
       await launched.exit;
@@ -62,6 +62,22 @@ export function requireLayers(keeper: number, backend: Backend): void {
   if (tool === undefined || tool.pid === keeper || tool.memBytes === 0) throw leaks(unwatched);
   const missing = missingLayers(tool.pid, backend);
   if (missing.length > 0) throw leaks(`it lacks ${missing.join(', ')}`);
+}
+
+/**
+ * Kills a keeper alone, as it is when its host is killed: what is inside, which must not end by itself, goes with it.
+ *
+ * @throws `link_unavailable` where it does not
+ */
+export async function requireDeathWith(keeper: Launched): Promise<void> {
+  const inside = processTree(keeper.pid).slice(1);
+  process.kill(keeper.pid, 'SIGKILL');
+  // When the last holder of its pipes is gone, or after a while.
+  await keeper.exit;
+  const left = inside.filter(({ pid }) => (processTree(pid)[0]?.memBytes ?? 0) > 0);
+  if (left.length === 0) return;
+  for (const { pid } of left.reverse()) process.kill(pid, 'SIGKILL');
+  throw leaks('what is inside outlives its keeper');
 }
 
 /** Why a sandbox does not hold that nobody can look into. */

@@ -12,6 +12,7 @@ import {
   hasInnerLayers,
   leaks,
   probeRun,
+  requireDeathWith,
   requireLayers,
   unavailable,
   unwatched,
@@ -22,10 +23,11 @@ import { startWarm } from './warm.ts';
 import type { WarmPool } from './warm-pool.ts';
 
 // Tries what no tool may do, with none of Node's own layers in its way, says how it went, and waits to be
-// looked at until its input ends.
+// looked at, and killed.
 const canary = `
 const fs = require('node:fs');
 const net = require('node:net');
+setInterval(() => {}, 60_000);
 process.stdin.once('data', (data) => {
   const { file, name, port } = JSON.parse(data);
   let read = false;
@@ -65,10 +67,11 @@ export async function probe(ground: Ground): Promise<void> {
     await askCanary(
       ground,
       { run, inside, question, environment: { [question.name]: '1' } },
-      (said, keeper) => {
+      async (said, keeper) => {
         const breaches = ['read', 'written', 'seen', 'reached'].filter((name) => said[name] !== false);
         if (breaches.length > 0) throw leaks(`a canary inside got out of it (${breaches.join(', ')})`);
-        requireLayers(keeper, ground.backend);
+        requireLayers(keeper.pid, ground.backend);
+        await requireDeathWith(keeper);
       },
     );
   } finally {

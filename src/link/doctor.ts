@@ -4,6 +4,7 @@ import { isSkillRunError } from '../errors.ts';
 import type { Net } from '../skill/caps.ts';
 import { bwrapPrograms } from './sandbox/bwrap.ts';
 import { findProgram } from './sandbox/host.ts';
+import { LackedLayers, type Layer, layers } from './sandbox/layer.ts';
 import { inspectNode } from './sandbox/node-binary.ts';
 import { openSandbox } from './sandbox/open.ts';
 import { requireSandboxOptions } from './sandbox/options.ts';
@@ -39,7 +40,8 @@ export interface BackendReport {
 /** One layer between a tool and the machine. */
 export interface LayerReport {
   readonly name: string;
-  readonly state: 'on' | 'absent';
+  /** `unknown` where the machine did not come so far that it could be looked at. */
+  readonly state: 'on' | 'absent' | 'unknown';
   /** Whether no tool without network runs where it is absent. */
   readonly required: boolean;
 }
@@ -57,6 +59,7 @@ export interface DoctorReport {
   /** The Node that would run tools; its version, such as `20.19`, is `null` where it is no use. */
   readonly node: { readonly path: string; readonly version: string | null };
   readonly backends: readonly BackendReport[];
+  /** Those of the backend that would run them; where none does, of the one that is wanted most and is installed. */
   readonly layers: readonly LayerReport[];
 }
 
@@ -68,10 +71,13 @@ export interface DoctorReport {
 export async function doctor(options: DoctorOptions = {}): Promise<DoctorReport> {
   requireSandboxOptions(options);
   const path = options.node ?? process.execPath;
-  const backends = await Promise.all([examine('bwrap', path), examine('util-linux', path)]);
-  const chosen = backends.find(
-    ({ backend, works }) => works && (options.backend === undefined || options.backend === backend),
+  const examined = await Promise.all([examine('bwrap', path), examine('util-linux', path)]);
+  const backends = examined.map(({ report }) => report);
+  const wanted = examined.filter(
+    ({ report: { backend } }) => options.backend === undefined || options.backend === backend,
   );
+  const chosen = wanted.find(({ report: { works } }) => works)?.report;
+  const told = wanted.find(({ report: { works } }) => works) ?? wanted.find(({ report: { found } }) => found);
   return {
     ok: chosen !== undefined,
     backend: chosen?.backend ?? null,
@@ -80,7 +86,7 @@ export async function doctor(options: DoctorOptions = {}): Promise<DoctorReport>
     kernel: release(),
     node: { path, version: await nodeVersion(path) },
     backends,
-    layers: layersOf(chosen),
+    layers: layersOf(told),
   };
 }
 
@@ -91,7 +97,13 @@ const programs: Record<Backend, readonly string[]> = {
 };
 const teller: Record<Backend, string> = { bwrap: 'bwrap', 'util-linux': 'unshare' };
 
-async function examine(backend: Backend, node: string): Promise<BackendReport> {
+interface Examined {
+  readonly report: BackendReport;
+  /** What its probe saw of the layers, where it refused for one of them. */
+  readonly lacked: LackedLayers | undefined;
+}
+
+async function examine(backend: Backend, node: string): Promise<Examined> {
   const program = findProgram(teller[backend]);
   const about = {
     backend,
@@ -101,34 +113,33 @@ async function examine(backend: Backend, node: string): Promise<BackendReport> {
   try {
     const { nets, seccomp, withheld, close } = await openSandbox({ backend, node });
     await close();
-    return { ...about, works: true, seccomp, nets, problem: null, withheld: withheld ?? null };
+    const report = { ...about, works: true, seccomp, nets, problem: null, withheld: withheld ?? null };
+    return { report, lacked: undefined };
   } catch (error) {
     if (!isSkillRunError(error)) throw error;
-    const { message: problem } = error;
-    return { ...about, works: false, seccomp: 'absent', nets: [], problem, withheld: null };
+    const { message: problem, cause } = error;
+    return {
+      report: { ...about, works: false, seccomp: 'absent', nets: [], problem, withheld: null },
+      lacked: cause instanceof LackedLayers ? cause : undefined,
+    };
   }
 }
 
-// The layers that stand or fall together: the probe passes only where all of them are.
-const required = [
-  'code pinned by its hash, read-only, no other file written',
-  'an ordinary user',
-  'namespaces of its own: user, mount, pid, ipc, net, uts',
-  'a root of its own, read-only, that holds Node and the code only',
-  'no new privileges, no capabilities',
-  'limits on memory, processor time, files and time',
-  'an empty environment',
-  'an output of one JSON value',
-  "Node's permission model and the preload",
-];
-
-function layersOf(chosen: BackendReport | undefined): LayerReport[] {
-  const on = (holds: boolean): LayerReport['state'] => (holds ? 'on' : 'absent');
-  const network = chosen?.nets.some((net) => net !== 'deny') ?? false;
+function layersOf(told: Examined | undefined): LayerReport[] {
+  const works = told?.report.works === true;
+  const stateOf = (layer: Layer): LayerReport['state'] => {
+    if (works) return layer === 'seccomp' ? told.report.seccomp : 'on';
+    if (told?.lacked?.absent.includes(layer)) return 'absent';
+    return told?.lacked?.on.includes(layer) ? 'on' : 'unknown';
+  };
+  const network = works ? (told.report.nets.some((net) => net !== 'deny') ? 'on' : 'absent') : 'unknown';
   return [
-    ...required.map((name) => ({ name, state: on(chosen !== undefined), required: true })),
-    { name: 'a filter of system calls (seccomp)', state: on(chosen?.seccomp === 'on'), required: false },
-    { name: 'a network through one checked proxy', state: on(network), required: false },
+    ...(Object.keys(layers) as Layer[]).map((layer) => ({
+      name: layers[layer],
+      state: stateOf(layer),
+      required: layer !== 'seccomp',
+    })),
+    { name: 'a network through one checked proxy', state: network, required: false },
   ];
 }
 

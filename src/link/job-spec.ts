@@ -8,7 +8,7 @@ export interface JobSpec {
   readonly args: JsonObject;
   readonly inputs: JobInput[];
   readonly limits: JobLimits;
-  /** Milliseconds from the submit within which the job must have started. */
+  /** Milliseconds from the submit within which the job must have ended. */
   readonly ttl_ms: number;
   readonly egress: Egress;
   readonly requirements: JsonObject;

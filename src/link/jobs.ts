@@ -17,7 +17,7 @@ import { jobNotFound, refusal } from './refusal.ts';
 
 /** What the engine tells and hears while a job runs. */
 export interface JobControl {
-  /** Fires on a cancel, on the ttl, and when the engine closes. */
+  /** Fires on a cancel, on the ttl, when the engine closes, and with the job's end. */
   readonly signal: AbortSignal;
   /** To be called once, when the work has started. */
   onStart(): void;
@@ -81,10 +81,10 @@ interface Entry {
   /** Gone with the end: its arguments are the large part, and nobody may ask for them. */
   spec: JobSpec | undefined;
   readonly log: JobLog;
+  /** Ends the work, and the wait for the ttl. */
   readonly stop: AbortController;
-  /** Ends the wait for the ttl. */
-  readonly begun: AbortController;
-  cancelAsked: boolean;
+  /** Whether the ttl stopped the work. */
+  overdue: boolean;
   diagnostics: Diagnostics | undefined;
 }
 
@@ -107,10 +107,10 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
   const finish = (entry: Entry, end: JobEnd): void => {
     if (isEnd(entry.job.state)) return;
     queue.delete(entry.job.project_id, entry);
-    entry.begun.abort();
     entry.spec = undefined;
     entry.diagnostics = end.diagnostics;
     change(entry, endedJob(entry.job, end, clock.now()));
+    entry.stop.abort();
     ended.push(entry);
     while (ended.length > maxEnded) forget(ended.shift() as Entry);
   };
@@ -127,18 +127,20 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
       end = await options.execute(entry.job, spec, {
         signal: entry.stop.signal,
         onStart() {
-          if (entry.job.state !== 'placed') return;
-          entry.begun.abort();
-          change(entry, startedJob(entry.job, clock.now()));
+          if (entry.job.state === 'placed') change(entry, startedJob(entry.job, clock.now()));
         },
         onOutput(chunk) {
           if (!isEnd(entry.job.state)) entry.log.output(chunk);
         },
       });
     } catch {
-      end = entry.cancelAsked ? { state: 'cancelled' } : workerFailed;
+      end = entry.stop.signal.aborted ? { state: 'cancelled' } : workerFailed;
     }
-    finish(entry, end);
+    // What had ended otherwise before it was stopped stays so.
+    finish(
+      entry,
+      entry.overdue && end.state === 'cancelled' ? { ...end, state: 'expired', error: tooLate } : end,
+    );
   };
 
   const schedule = (): void => {
@@ -160,12 +162,16 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
   };
 
   const expire = (entry: Entry): void => {
-    if (entry.job.state !== 'queued' && entry.job.state !== 'placed') return;
     const { job, spec } = entry;
+    if (job.state === 'running') {
+      // Its executor says when nothing runs any more, and what was used.
+      entry.overdue = true;
+      entry.stop.abort();
+      return;
+    }
     const offered = job.state === 'placed' || (spec && options.place(job, spec)) !== undefined;
     const detail = (spec && options.whyNot?.(spec)) ?? 'No node offered to run the job.';
     finish(entry, { state: 'expired', error: offered ? tooLate : { code: 'run.job.unplaceable', detail } });
-    entry.stop.abort();
   };
 
   const find = (jobId: string, person: Person): Entry => {
@@ -175,9 +181,8 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
   };
 
   const cancel = (entry: Entry): void => {
-    entry.cancelAsked = true;
     if (entry.job.state === 'queued') finish(entry, { state: 'cancelled' });
-    entry.stop.abort();
+    else entry.stop.abort();
   };
 
   return {
@@ -202,15 +207,14 @@ export function createJobEngine(options: JobEngineOptions): JobEngine {
         spec,
         log: createJobLog(job.id, clock),
         stop: new AbortController(),
-        begun: new AbortController(),
-        cancelAsked: false,
+        overdue: false,
         diagnostics: undefined,
       };
       entries.set(job.id, entry);
       if (key !== undefined) keys.set(key, entry);
       queue.add(job.project_id, entry);
       entry.log.state('state', 'queued');
-      clock.sleep(spec.ttl_ms, entry.begun.signal).then(
+      clock.sleep(spec.ttl_ms, entry.stop.signal).then(
         () => expire(entry),
         () => undefined,
       );
@@ -251,7 +255,7 @@ const workerFailed: JobEnd = {
   exit: { reason: 'failed', code: null },
   error: { code: 'run.job.worker_failed', detail: 'The node could not do the work.' },
 };
-const tooLate = { code: 'run.job.ttl', detail: 'The job had not started when its ttl_ms was over.' };
+const tooLate = { code: 'run.job.ttl', detail: 'The job had not ended when its ttl_ms was over.' };
 
 function keyOf(project: string, key: string | null): string | undefined {
   return key === null ? undefined : `${project} ${key}`;

@@ -40,7 +40,7 @@ export type MockEnd = MockWay &
     | { readonly expired: true }
     /** No node offers it: queued until its ttl, then expired. */
     | { readonly unplaceable: true }
-    /** Runs until it is cancelled, or whatever is asked of it. */
+    /** Runs until it is cancelled or its ttl is over; or for ever, whatever is asked of it. */
     | { readonly hang: 'until-cancel' | 'forever' }
   );
 

@@ -22,6 +22,8 @@ type Profiled = Omit<ToolRun, 'files' | 'entry' | 'onStart'>;
 interface On {
   readonly backend: Backend;
   readonly directory: string;
+  /** How many sandboxes wait. */
+  readonly warm: number;
   readonly outside: Outside;
   readonly adjust: (command: Command) => Command;
 }
@@ -33,7 +35,7 @@ interface On {
  * @param code writes its answer once
  */
 export async function profile(name: string, run: Profiled, code: string, options: On): Promise<Figure[]> {
-  const { backend, directory, outside } = options;
+  const { backend, directory, warm, outside } = options;
   let built = 0;
   let started = 0;
   const adjust = (command: Command): Command => {
@@ -53,7 +55,7 @@ export async function profile(name: string, run: Profiled, code: string, options
     }),
   );
   const marks: number[][] = [];
-  const sandbox = await openAdjustedSandbox({ backend, directory, warm: 0 }, adjust, outside);
+  const sandbox = await openAdjustedSandbox({ backend, directory, warm }, adjust, outside);
   try {
     for (let round = -2; round < rounds; round += 1) {
       const begun = now();
@@ -74,12 +76,12 @@ export async function profile(name: string, run: Profiled, code: string, options
 
 /** The same for a run that is given a sandbox which waits. */
 export async function profileWarm(name: string, run: Profiled, code: string, on: On): Promise<Figure[]> {
-  const { backend, directory, outside } = on;
+  const { backend, directory, warm, outside } = on;
   const answer = `const begun = now(); const write = process.stdout.write.bind(process.stdout);
     process.stdout.write = () => write(JSON.stringify([begun, now()]));`;
   const files = [{ path: 'main.js', bytes: Buffer.from(`${inside} ${answer} ${code}`) }];
   const marks: number[][] = [];
-  const sandbox = await openAdjustedSandbox({ backend, directory, warm: 1 }, on.adjust, outside, {
+  const sandbox = await openAdjustedSandbox({ backend, directory, warm }, on.adjust, outside, {
     restMs: 0,
   });
   try {

@@ -40,6 +40,11 @@ const ends: [string, MockEnd, Partial<Outcome>][] = [
     { status: 'limit', executed: false, code: 'run.job.ttl' },
   ],
   [
+    'a tool that still runs when its ttl is over',
+    { hang: 'until-cancel' },
+    { status: 'limit', executed: true, code: 'run.job.ttl' },
+  ],
+  [
     'a worker that refuses it',
     { fail: 'run.job.worker_failed', started: false },
     { status: 'run_error', executed: false, code: 'run.job.worker_failed' },

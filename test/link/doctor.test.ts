@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -7,6 +7,7 @@ import { type DoctorReport, doctor } from '../../src/link/doctor.ts';
 import { createLocalLink } from '../../src/link/local-link.ts';
 import { renderDoctor } from '../../src/link/render-doctor.ts';
 import { findProgram } from '../../src/link/sandbox/host.ts';
+import { layers } from '../../src/link/sandbox/layer.ts';
 import { utilLinuxPrograms } from '../../src/link/sandbox/util-linux.ts';
 import { ann } from './helpers.ts';
 import { backends, makeDirectory } from './sandbox/help.ts';
@@ -97,11 +98,48 @@ describe('doctor', () => {
     expect(text).toMatch(/^absent +a network through one checked proxy; not required/m);
   });
 
+  const dropped = {
+    bwrap: [
+      ['bwrap', '--clearenv', 'environment'],
+      ['bwrap', '--unshare-ipc', 'namespaces'],
+      ['bwrap', '--require=/rt/preload.cjs', 'node'],
+    ],
+    'util-linux': [
+      ['env', '-i', 'environment'],
+      ['unshare', '--ipc', 'namespaces'],
+      ['unshare', '--require=/rt/preload.cjs', 'node'],
+    ],
+  } as const;
+  it.each(backends.flatMap((backend) => dropped[backend].map((drop) => [backend, ...drop] as const)))(
+    'says for %s that one layer is absent where %s loses %s: %s',
+    async (backend, program, word, layer) => {
+      const real = findProgram(program);
+      const folder = path();
+      rmSync(join(folder, program), { force: true });
+      const script = `for a; do shift; [ "$a" = ${word} ] || set -- "$@" "$a"; done; exec ${real} "$@"`;
+      writeFileSync(join(folder, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      vi.stubEnv('PATH', folder);
+      const report = await doctor({ backend });
+      const named = (state: string) =>
+        report.layers.filter((one) => one.state === state).map(({ name }) => name);
+      expect(report).toMatchObject({ ok: false, backend: null });
+      expect(named('absent')).toEqual([layers[layer]]);
+      // The last to be looked at.
+      expect(named('unknown')).toEqual([
+        ...(layer === 'node' ? [] : [layers.output, layers.node]),
+        ...(backend === 'bwrap' ? [] : [layers.seccomp]),
+        'a network through one checked proxy',
+      ]);
+      expect(renderDoctor(report)).toContain(`\nabsent      ${layers[layer]}\n`);
+    },
+  );
+
   it('says that nothing runs where there is no program at all', async () => {
     vi.stubEnv('PATH', directory.path);
     const report = await doctor();
     expect(report).toMatchObject({ ok: false, backend: null });
-    expect(report.layers.every(({ state }) => state === 'absent')).toBe(true);
+    expect(new Set(report.layers.map(({ state }) => state))).toEqual(new Set(['unknown']));
+    expect(renderDoctor(report)).toMatch(/^unknown +an ordinary user$/m);
     expect(renderDoctor(report)).toMatch(/^Skills cannot run on this machine\./);
     expect(renderDoctor(report).match(/Run: sudo apt-get install/g)).toHaveLength(2);
   });

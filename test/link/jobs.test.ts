@@ -246,13 +246,63 @@ describe('places', () => {
     expectContract('job', engine.get(placed, ann));
   });
 
-  test('a running job outlives its ttl', async () => {
+  const used = { wall_ms: 900, cpu_ms: 80, mem_peak_bytes: 5_000_000 };
+
+  test('a running job is stopped by its ttl, and expired with what it used when its executor says so', async () => {
     const { engine, submit, clock, runs } = setUp();
     const id = await submit({ ttl_ms: 1000 });
     runs[0]?.control.onStart();
-    await clock.advance(100_000);
+    await clock.advance(999);
+    expect(runs[0]?.control.signal.aborted).toBe(false);
+    await clock.advance(1);
+    expect(runs[0]?.control.signal.aborted).toBe(true);
     expect(engine.get(id, ann).state).toBe('running');
+    runs[0]?.end({ state: 'cancelled', usage: used, diagnostics: { stderr: 'half', targets: [] } });
+    await settled();
+    expect(engine.get(id, ann)).toMatchObject({
+      state: 'expired',
+      exit: { reason: 'ttl', code: null },
+      error: { code: 'run.job.ttl', detail: 'The job had not ended when its ttl_ms was over.' },
+      usage: { seconds: 0.9, ...used },
+    });
+    expect(engine.diagnostics(id, ann)?.stderr).toBe('half');
+    expectContract('job', engine.get(id, ann));
     expect(clock.sleepers).toBe(0);
+  });
+
+  test('a running job whose executor throws on its ttl is expired too', async () => {
+    const { engine, submit, clock, runs } = setUp();
+    const id = await submit({ ttl_ms: 1000 });
+    runs[0]?.control.onStart();
+    await clock.advance(1000);
+    runs[0]?.fail(new Error('aborted'));
+    await settled();
+    expect(engine.get(id, ann)).toMatchObject({ state: 'expired', error: { code: 'run.job.ttl' } });
+  });
+
+  test('what ended before its ttl, or in spite of it, stays as it ended', async () => {
+    const { engine, submit, clock, runs } = setUp();
+    const ids = [await submit({ ttl_ms: 1000 }), await submit({ ttl_ms: 1000 })];
+    for (const one of runs) one.control.onStart();
+    runs[0]?.end({ state: 'succeeded', result: 'early' });
+    await settled();
+    expect(clock.sleepers).toBe(1);
+    await clock.advance(1000);
+    runs[1]?.end({ state: 'succeeded', result: 'done' });
+    await settled();
+    expect(ids.map((id) => engine.get(id, ann).result)).toEqual(['early', 'done']);
+  });
+
+  test('a job that is being cancelled when its ttl is over is cancelled, and the other way round', async () => {
+    const { engine, submit, clock, runs } = setUp();
+    const [cancelled, expired] = [await submit({ ttl_ms: 1000 }), await submit({ ttl_ms: 1000 })];
+    for (const one of runs) one.control.onStart();
+    engine.cancel(cancelled, ann);
+    await clock.advance(1000);
+    engine.cancel(expired, ann);
+    for (const one of runs) one.end({ state: 'cancelled' });
+    await settled();
+    expect([cancelled, expired].map((id) => engine.get(id, ann).state)).toEqual(['cancelled', 'expired']);
   });
 });
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createLocalLink } from '../../src/link/local-link.ts';
 import { startLocalRun } from '../../src/link/local-run.ts';
 import { createRunService } from '../../src/run/run-service.ts';
-import { utf8 } from '../../src/skill/sha256.ts';
+import { sha256, utf8 } from '../../src/skill/sha256.ts';
 import { readySkills } from '../../src/testing/skills.ts';
 import { expectContract } from '../support/contracts.ts';
 import { ann, jobRequest } from './helpers.ts';
@@ -26,6 +26,24 @@ test('a local Link runs the ready skill in its own sandbox', async () => {
   expect(end).toMatchObject({ state: 'succeeded', result: { slug: 'hello-world' } });
   expect(end?.usage.wall_ms).toBeGreaterThan(0);
   expectContract('job', end);
+});
+
+test('a job tells what it used: wall, processor time, peak memory, and seconds of it', async () => {
+  await using link = createLocalLink({ owner: ann.subject, skills: 'on' });
+  const code = utf8(`const a = Buffer.alloc(40 << 20, 1); const t = Date.now(); while (Date.now() - t < 300);
+    process.stdout.write(JSON.stringify(a.length));`);
+  const sha = await sha256(code);
+  link.provide([{ mediaId: pin.media_id, sha256: sha, bytes: code }]);
+  const request = { ...slugify(''), inputs: [{ name: pin.name, media_id: pin.media_id, sha256: sha }] };
+  const { job } = await link.submit(request, { person: ann });
+  const end = await link.follow(job.id, { person: ann, budgetMs: 30_000 });
+  if (end?.state !== 'succeeded') throw new Error(`The job ended ${end?.state}.`);
+  const { wall_ms, cpu_ms, mem_peak_bytes, seconds } = end.usage;
+  expect(wall_ms).toBeGreaterThanOrEqual(300);
+  expect(seconds).toBe(wall_ms / 1000);
+  expect(cpu_ms).toBeGreaterThanOrEqual(100);
+  expect(mem_peak_bytes).toBeGreaterThan(40 << 20);
+  expect(mem_peak_bytes).toBeLessThan(request.limits.mem_bytes);
 });
 
 test('the Run client speaks to a local Run as to any other', async () => {

@@ -111,6 +111,20 @@ describe('scripts', () => {
     expect(await get(id)).toMatchObject({ state: 'succeeded', usage: { wall_ms: 1000 } });
   });
 
+  test('a job that hangs ends with its ttl, unless it hangs for ever', async () => {
+    for (const [hang, state] of [
+      ['until-cancel', 'expired'],
+      ['forever', 'running'],
+    ] as const) {
+      const { mock, submit, get, clock } = setUp();
+      mock.next({ hang, wallMs: 900 });
+      const { id } = await submit();
+      await clock.advance(120_000);
+      expect(await get(id)).toMatchObject({ state });
+      if (state === 'expired') expect(await get(id)).toMatchObject({ usage: { wall_ms: 900 } });
+    }
+  });
+
   test('unplaceable, or a network without such a node: queued until the ttl, then expired', async () => {
     for (const nodes of [undefined, [], [{ node: 'n', trust: 'first-party', nets: ['public'] } as const]]) {
       const { mock, submit, get, clock } = setUp({ ...(nodes && { nodes }) });

@@ -3,6 +3,7 @@ import { defaultLimits, type Net } from '../../skill/caps.ts';
 import { type Diagnosis, diagnose, readSetting } from './diagnose.ts';
 import { type Ground, withJob } from './ground.ts';
 import { type Launched, launch } from './launch.ts';
+import { type Lack, LackedLayers, type Layer } from './layer.ts';
 import { missingLayers } from './probe-layers.ts';
 import { processTree } from './process-tree.ts';
 import type { Backend, ToolRun } from './types.ts';
@@ -30,13 +31,13 @@ export interface Canary {
 export async function askCanary(
   ground: Ground,
   { run, inside, question, environment }: Canary,
-  judge: (said: Record<string, unknown>, keeper: number) => void,
+  judge: (said: Record<string, unknown>, keeper: Launched) => void | Promise<void>,
 ): Promise<void> {
   await withJob(ground, run, inside, async (command) => {
     const launched = await launch(command, environment);
     try {
       launched.stdin.write(`${JSON.stringify(question)}\n`);
-      judge(readAnswer(await firstLine(launched)), launched.pid);
+      await judge(readAnswer(await firstLine(launched)), launched);
     } finally {
       launched.kill();
       await launched.exit;
@@ -53,15 +54,46 @@ function readAnswer(line: string): Record<string, unknown> {
 }
 
 /**
+ * What the tool of a keeper lacks, looked at from outside.
+ *
+ * @throws `link_unavailable` where it cannot be looked at
+ */
+export function lacksOf(keeper: number, backend: Backend): Lack[] {
+  const tool = processTree(keeper).at(-1);
+  if (tool === undefined || tool.pid === keeper || tool.memBytes === 0) throw leaks(unwatched, ['limits']);
+  return missingLayers(tool.pid, backend);
+}
+
+/**
  * Looks from outside at the tool of a keeper.
  *
  * @throws `link_unavailable` where it lacks a layer
  */
 export function requireLayers(keeper: number, backend: Backend): void {
-  const tool = processTree(keeper).at(-1);
-  if (tool === undefined || tool.pid === keeper || tool.memBytes === 0) throw leaks(unwatched);
-  const missing = missingLayers(tool.pid, backend);
-  if (missing.length > 0) throw leaks(`it lacks ${missing.join(', ')}`);
+  const lacks = lacksOf(keeper, backend);
+  if (lacks.length > 0) throw leaks(`it lacks ${lacks.map(({ what }) => what).join(', ')}`);
+}
+
+/**
+ * Kills a keeper alone, as it is when its host is killed: what is inside, which must not end by itself, goes with it.
+ *
+ * @throws `link_unavailable` where it does not
+ */
+export async function requireDeathWith(keeper: Launched, backend: Backend): Promise<void> {
+  const inside = processTree(keeper.pid).slice(1);
+  process.kill(keeper.pid, 'SIGKILL');
+  // When the last holder of its pipes is gone, or after a while.
+  await keeper.exit;
+  const left = inside.filter(({ pid }) => (processTree(pid)[0]?.memBytes ?? 0) > 0);
+  if (left.length === 0) return;
+  for (const { pid } of left.reverse()) process.kill(pid, 'SIGKILL');
+  throw leaks('what is inside outlives its keeper', ['namespaces'], layersSeen(backend));
+}
+
+/** The layers that a canary and a look at it from outside show. */
+export function layersSeen(backend: Backend): Layer[] {
+  const everywhere = ['code', 'user', 'namespaces', 'root', 'privileges', 'limits', 'environment'] as const;
+  return backend === 'bwrap' ? [...everywhere, 'seccomp'] : [...everywhere];
 }
 
 /** Why a sandbox does not hold that nobody can look into. */
@@ -104,12 +136,22 @@ function firstLine({ stdout, stderr, exit }: Launched): Promise<string> {
   });
 }
 
-/** The error of a sandbox that does not hold. */
-export function leaks(how: string): SkillRunError {
-  return unavailable({
-    reason: `The sandbox does not hold: ${how}.`,
-    remedy: 'Install bubblewrap 0.8 or newer. Run: sudo apt-get install bubblewrap',
-  });
+/**
+ * The error of a sandbox that does not hold.
+ *
+ * @param absent the layers that lack something, where that is known
+ * @param seen all that were looked at
+ */
+export function leaks(
+  how: string,
+  absent: readonly Layer[] = [],
+  seen: readonly Layer[] = absent,
+): SkillRunError {
+  const remedy = 'Install bubblewrap 0.8 or newer. Run: sudo apt-get install bubblewrap';
+  return unavailable(
+    { reason: `The sandbox does not hold: ${how}.`, remedy },
+    new LackedLayers(absent, seen),
+  );
 }
 
 /** The error of a machine that cannot hold a tool. */

@@ -122,7 +122,7 @@ export async function probeNetwork(ground: Ground): Promise<void> {
       if (breaches.length > 0) {
         throw leaks(`a canary with a network got an answer that it should not (${breaches.join(', ')})`);
       }
-      requireLayers(keeper, ground.backend);
+      requireLayers(keeper.pid, ground.backend);
     });
   } finally {
     page.close();

@@ -6,13 +6,16 @@ import { randomHex } from '../../ids.ts';
 import { defaultLimits } from '../../skill/caps.ts';
 import { bareCommand } from './command.ts';
 import type { Ground } from './ground.ts';
+import { LackedLayers } from './layer.ts';
 import { listen } from './listen.ts';
 import {
   askCanary,
   hasInnerLayers,
+  lacksOf,
+  layersSeen,
   leaks,
   probeRun,
-  requireLayers,
+  requireDeathWith,
   unavailable,
   unwatched,
 } from './probe-canary.ts';
@@ -22,22 +25,33 @@ import { startWarm } from './warm.ts';
 import type { WarmPool } from './warm-pool.ts';
 
 // Tries what no tool may do, with none of Node's own layers in its way, says how it went, and waits to be
-// looked at until its input ends.
+// looked at, and killed.
 const canary = `
 const fs = require('node:fs');
 const net = require('node:net');
+setInterval(() => {}, 60_000);
 process.stdin.once('data', (data) => {
   const { file, name, port } = JSON.parse(data);
   let read = false;
   try { fs.readFileSync(file); read = true; } catch {}
   // Only what is mounted read-only says EROFS: a refusal by owner and mode would be another layer's.
-  const written = ['/', '/in/', '/rt/', '/lib/'].some((folder) => {
+  const writes = (folder) => {
     try { fs.writeFileSync(folder + 'written', ''); return true; } catch ({ code }) { return code !== 'EROFS'; }
-  });
+  };
+  const [written, added] = [['/', '/rt/', '/lib/'].some(writes), writes('/in/')];
   const answer = (reached) =>
-    process.stdout.write(JSON.stringify({ read, written, seen: name in process.env, reached }) + '\\n');
+    process.stdout.write(JSON.stringify({ read, written, added, seen: name in process.env, reached }) + '\\n');
   net.connect(port, '127.0.0.1').on('connect', () => answer(true)).on('error', () => answer(false));
 });`;
+
+// The layer that what a canary could do is a lack of.
+const betrays = {
+  read: 'root',
+  written: 'root',
+  added: 'code',
+  seen: 'environment',
+  reached: 'namespaces',
+} as const;
 
 // Repeats its input.
 const echo = `
@@ -51,6 +65,7 @@ process.stdin.on('data', (data) => { text += data; }).on('end', () =>
  * @throws `link_unavailable` with the reason and what mends it
  */
 export async function probe(ground: Ground): Promise<void> {
+  const { backend } = ground;
   const secret = join(ground.base.path, `secret-${randomHex(8)}`);
   makeFile(secret, randomBytes(16));
   const listener = createServer((socket) => socket.destroy()).unref();
@@ -65,10 +80,18 @@ export async function probe(ground: Ground): Promise<void> {
     await askCanary(
       ground,
       { run, inside, question, environment: { [question.name]: '1' } },
-      (said, keeper) => {
-        const breaches = ['read', 'written', 'seen', 'reached'].filter((name) => said[name] !== false);
-        if (breaches.length > 0) throw leaks(`a canary inside got out of it (${breaches.join(', ')})`);
-        requireLayers(keeper, ground.backend);
+      async (said, keeper) => {
+        const breaches = Object.entries(betrays).filter(([name]) => said[name] !== false);
+        const lacks = lacksOf(keeper.pid, backend);
+        const absent = [...breaches.map(([, layer]) => layer), ...lacks.map(({ layer }) => layer)];
+        const how = [
+          ...(breaches.length > 0
+            ? [`a canary inside got out of it (${breaches.map(([name]) => name).join(', ')})`]
+            : []),
+          ...(lacks.length > 0 ? [`it lacks ${lacks.map(({ what }) => what).join(', ')}`] : []),
+        ];
+        if (how.length > 0) throw leaks(how.join('; '), absent, layersSeen(backend));
+        await requireDeathWith(keeper, backend);
       },
     );
   } finally {
@@ -86,10 +109,11 @@ async function repeats(ground: Ground, pool?: Pick<WarmPool, 'take' | 'release'>
   const end = await runTool(ground, { ...probeRun('echo.js', echo), input: { nonce } }, pool);
   const value = end.kind === 'exited' ? (end.value as { nonce?: unknown; inner?: unknown } | null) : null;
   if (value?.nonce !== nonce) return false;
-  if (end.usage.memPeakBytes === null) throw leaks(unwatched);
+  if (end.usage.memPeakBytes === null) throw leaks(unwatched, ['limits']);
   if (value.inner !== true) {
     const reason = "The sandbox does not hold: it lacks Node's own layers.";
-    throw unavailable({ reason, remedy: anotherNode });
+    const seen = [...layersSeen(ground.backend), 'output'] as const;
+    throw unavailable({ reason, remedy: anotherNode }, new LackedLayers(['node'], seen));
   }
   return true;
 }

@@ -166,6 +166,7 @@ describe('what the proxy refuses of an answer', () => {
     ['public and private', [somewhere, '192.168.0.1']],
     ['public and private of version 6', [somewhere, 'fd00::1']],
     ['mapped', ['::ffff:127.0.0.1']],
+    ['of version 6', ['2606:4700::1111']],
     ['NAT64', ['64:ff9b::7f00:1']],
     ['6to4', ['2002:7f00:1::']],
     ['no address', ['site.example.com']],

@@ -6,17 +6,12 @@ import { isPublicAddress } from '../../../src/link/egress/public-address.ts';
 const isPublic = (address: string): boolean => isPublicAddress(address, []);
 
 describe('a public address', () => {
-  it.each([
-    '93.184.215.14',
-    '1.1.1.1',
-    '172.15.255.255',
-    '172.32.0.0',
-    '100.128.0.0',
-    '2606:4700::1111',
-    '2a00::1',
-  ])('%s is one', (address) => {
-    expect(isPublic(address)).toBe(true);
-  });
+  it.each(['93.184.215.14', '1.1.1.1', '172.15.255.255', '172.32.0.0', '100.128.0.0'])(
+    '%s is one',
+    (address) => {
+      expect(isPublic(address)).toBe(true);
+    },
+  );
 
   it.each([
     ...['0.0.0.0', '0.1.2.3', '10.1.2.3', '100.64.0.1', '100.100.100.200', '127.0.0.1', '127.255.255.254'],
@@ -25,7 +20,17 @@ describe('a public address', () => {
     ...['239.255.255.255', '240.0.0.1', '255.255.255.255', '168.63.129.16'],
     ...['::', '::1', '::ffff:93.184.215.14', '::ffff:127.0.0.1', '::93.184.215.14', '64:ff9b::5db8:d70e'],
     ...['64:ff9b:1::1', '100::1', '2001::1', '2001:0:53aa:64c:0:fbff:0:0', '2001:2::1', '2001:20::1'],
-    ...['2001:db8::1', '2002:5db8:d70e::1', '3fff::1', '5f00::1', 'fc00::1', 'fd00:ec2::254', 'fe80::1'],
+    ...[
+      '2606:4700::1111',
+      '2a00::1',
+      '2001:db8::1',
+      '2002:5db8:d70e::1',
+      '3fff::1',
+      '5f00::1',
+      'fc00::1',
+      'fd00:ec2::254',
+      'fe80::1',
+    ],
     ...['fe80::1%eth0', '2606:4700::1111%eth0', 'fec0::1', 'ff02::1'],
     ...['', 'example.com', '127.1', '0x7f.1', '2130706433', '[2606:4700::1111]', '1.1.1.1 ', '1.1.1.1\0'],
   ])('%s is none', (address) => {
@@ -34,7 +39,7 @@ describe('a public address', () => {
 
   it("is none of this machine's own", () => {
     expect(isPublicAddress('93.184.215.14', ['93.184.215.14'])).toBe(false);
-    expect(isPublicAddress('2606:4700::1111', ['2606:4700:0::1111'])).toBe(false);
+    expect(isPublicAddress('93.184.215.15', ['93.184.215.14'])).toBe(true);
     for (const { address } of Object.values(networkInterfaces()).flatMap((list) => list ?? [])) {
       expect(isPublicAddress(address)).toBe(false);
     }
@@ -86,12 +91,11 @@ describe('a public address', () => {
     );
   });
 
-  it('is, of version 6, within 2000::/3', () => {
+  it('is never one of version 6', () => {
     const group = fc.integer({ min: 0, max: 0xffff });
     fc.assert(
       fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), (groups) => {
-        const [first = 0] = groups;
-        if (isPublic(groups.map((one) => one.toString(16)).join(':'))) expect(first >> 13).toBe(1);
+        expect(isPublic(groups.map((one) => one.toString(16)).join(':'))).toBe(false);
       }),
       { numRuns: 500 },
     );

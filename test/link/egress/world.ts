@@ -22,7 +22,7 @@ export function trusting(command: Command): Command {
 
 /** Addresses that the world's DNS may give out as if they were public. */
 export const somewhere = '93.184.215.14';
-export const elsewhere = '2606:4700::1111';
+export const elsewhere = '93.184.215.15';
 
 /** An internet of one machine: a made DNS, and a web server on loopback behind every address. */
 export interface World extends AsyncDisposable {

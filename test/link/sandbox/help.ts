@@ -59,3 +59,11 @@ export async function eventually(holds: () => boolean): Promise<boolean> {
   }
   return false;
 }
+
+/** JavaScript that is a tool's list of open descriptors, from 0 to 63: each with the kind that fstat tells. */
+export const openDescriptors = `(() => {
+  const { constants: { S_IFMT }, fstatSync } = require('node:fs');
+  return Array.from({ length: 64 }, (_, fd) => {
+    try { return [fd, (fstatSync(fd).mode & S_IFMT).toString(8)]; } catch { return []; }
+  }).filter(({ length }) => length > 0);
+})()`;

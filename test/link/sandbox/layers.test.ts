@@ -145,6 +145,9 @@ describe.each(backends)('the layers of %s', (backend) => {
     );
   });
 
+  // Rules of the host's own code and not of the machine have no switch; without one of them these would fail: for the
+  // pins and the entry local-link.test.ts, for the output output.test.ts and run.test.ts, for the proxy's names, ports,
+  // bytes and connections egress/proxy.test.ts and egress/inside.test.ts.
   it('without the check of names, no file lands outside the folder of its job', async () => {
     here.names = false;
     for (const id of ['name-file-dots', 'name-file-inner-dots']) {

@@ -1,3 +1,4 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from '../../../src/link/sandbox/command.ts';
 import type { Backend } from '../../../src/link/sandbox/types.ts';
 
@@ -54,6 +55,30 @@ const bindHost = (how: string) =>
     return args.toSpliced(args.indexOf('--remount-ro'), 0, how, '/tmp', '/tmp', how, inputs, '/in');
   });
 
+/** Mounts util-linux's binds so that they can be written to. */
+const bindWritable = edit((args) =>
+  args.map((word) => {
+    if (!word.endsWith('/fstab')) return word;
+    const table = `${word}-writable`;
+    writeFileSync(table, readFileSync(word, 'latin1').replaceAll('bind,ro,', 'bind,'), 'latin1');
+    chmodSync(table, 0o444);
+    return table;
+  }),
+);
+/** Runs util-linux's tool, the same Node and code, in the root of the host. */
+const inHostRoot = edit((args) => {
+  const root = args.find((word) => word.startsWith('--root='))?.slice(7) ?? '';
+  const at = args.lastIndexOf('--user');
+  const outside = (word: string): string => word.replace(/(^|=)(?=\/(bin|in|rt)(\/|$))/, `$1${root}`);
+  return [
+    ...args.slice(0, at),
+    ...args
+      .slice(at)
+      .filter((word) => word !== `--root=${root}`)
+      .map(outside),
+  ];
+});
+
 const everywhere: readonly Layer[] = [
   {
     name: 'the limit on data',
@@ -108,6 +133,13 @@ const everywhere: readonly Layer[] = [
 
 const bwrap: readonly Layer[] = [
   ...everywhere,
+  {
+    // Nothing is built then, as the refusal of further ones asks for it.
+    name: 'the user namespace',
+    off: without('--unshare-user'),
+    noticed: /started nothing/,
+    held: users,
+  },
   { name: 'the network namespace', off: without('--unshare-net'), noticed: /net namespace/, held: net },
   {
     name: 'the pid namespace',
@@ -183,13 +215,58 @@ const bwrap: readonly Layer[] = [
   {
     name: 'death with the keeper',
     off: without('--die-with-parent'),
-    noticed: { no: "a process's wish to the kernel cannot be read from outside; host.test.ts kills hosts" },
+    noticed: /outlives its keeper/,
     held: processes,
   },
 ];
 
 const utilLinux: readonly Layer[] = [
   ...everywhere,
+  {
+    // Nothing is built then: the kernel lets nobody but root make any other without it.
+    name: 'the user namespace',
+    off: instead('--user', 2),
+    noticed: /refused to make the namespaces/,
+    held: users,
+  },
+  {
+    // Nothing is built then: the host's mounts are not ours. What mount says of them is not for the tool's person.
+    name: 'the mount namespace',
+    off: edit((args) =>
+      args.filter((word) => word !== '--mount').map((word) => word.replace('--fstab "$2"', '$& 2>&-')),
+    ),
+    noticed: /started nothing/,
+    held: files,
+  },
+  {
+    name: 'the pid namespace',
+    off: without('--pid'),
+    noticed: /pid namespace/,
+    held: processes,
+  },
+  {
+    name: 'the uts namespace',
+    off: edit((args) =>
+      args.filter((word) => word !== '--uts').map((word) => word.replace(' && "$3" sandbox', '')),
+    ),
+    noticed: /uts namespace/,
+    held: ['env', 'view-process'],
+    lost: ['hostname'],
+  },
+  {
+    name: 'the root of its own',
+    off: inHostRoot,
+    noticed: /read, written/,
+    held: [...files, 'start-preload-again'],
+    // Where it lies on the host, by its own flags.
+    lost: ['view-process'],
+  },
+  {
+    name: 'the binds read-only',
+    off: bindWritable,
+    noticed: /written/,
+    held: [...files, 'start-preload-again'],
+  },
   {
     name: 'the network namespace',
     off: without('--net'),
@@ -236,8 +313,14 @@ const utilLinux: readonly Layer[] = [
   },
   {
     name: 'death with the keeper',
+    off: without('--kill-child=KILL'),
+    noticed: /outlives its keeper/,
+    held: processes,
+  },
+  {
+    name: "the keeper's death with the host",
     off: edit((args) => args.toSpliced(args.indexOf('--pdeathsig'), 2)),
-    noticed: { no: "a process's wish to the kernel cannot be read from outside; host.test.ts kills hosts" },
+    noticed: { no: 'the probe would have to die for it; host.test.ts kills hosts' },
     held: processes,
   },
 ];

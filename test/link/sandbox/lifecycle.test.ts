@@ -119,6 +119,8 @@ describe.each(worlds)(
     const endOf = async ({ link }: Link, id: string): Promise<JobState | undefined> =>
       (await link.follow(id, { person: ann, budgetMs: 5000 }))?.state;
 
+    const isJobs = (one: string): boolean => /^process|\/job-/.test(one);
+
     /**
      * Milliseconds from an order to the moment when nothing of the job is left.
      *
@@ -129,7 +131,7 @@ describe.each(worlds)(
       expect(await eventually(() => toolsUp() === warm)).toBe(true);
       const before = everything();
       const order = await start();
-      const during = everything().filter((one) => /^process|\/job-/.test(one));
+      const during = everything().filter(isJobs);
       const since = performance.now();
       const due = (await order()) ?? since;
       const isLeft = (one: string): boolean => (refills ? during.includes(one) : !before.includes(one));
@@ -137,20 +139,37 @@ describe.each(worlds)(
       return performance.now() - Number(due);
     }
 
-    // On a machine that others keep busy, such as another worker of this suite, some tries are late. A fault is
-    // late each time.
+    /** The same for jobs whose processes are all killed by hand, from the inside out: what this machine takes for it. */
+    async function timedByHand(jobs: number): Promise<number> {
+      await Promise.all(Array.from({ length: jobs }, () => submit(shared)));
+      expect(await isUp(shared, jobs)).toBe(true);
+      const during = everything().filter(isJobs);
+      const since = performance.now();
+      for (const { pid } of processes().reverse()) process.kill(pid, 'SIGKILL');
+      expect(await eventually(() => !everything().some((one) => during.includes(one)))).toBe(true);
+      return performance.now() - since;
+    }
+
+    // Most of five tries are in time: one may be late by chance, and a fault that is late now and then is seen. On a
+    // machine that others keep busy killing by hand is late too, and its time is taken off.
     async function expectInBound(
       start: () => Promise<() => Promise<unknown>>,
-      refills = takesWarm,
+      { jobs = 1, refills = takesWarm } = {},
     ): Promise<void> {
-      const times: number[] = [];
-      while (times.length < 8 && !times.some((ms) => ms < bound)) times.push(await timed(start, refills));
-      expect(Math.min(...times)).toBeLessThan(bound);
+      let inTime = 0;
+      const late: number[] = [];
+      while (inTime < 3 && late.length < 3) {
+        const ms = await timed(start, refills);
+        const beyond = ms < bound ? 0 : ms - (await timedByHand(jobs));
+        if (beyond < bound) inTime += 1;
+        else late.push(Math.round(beyond));
+      }
+      expect(inTime, `late, in ms beyond killing by hand: ${late}`).toBe(3);
     }
 
     beforeAll(async () => {
       directory = await makeDirectory();
-      shared = await open(2);
+      shared = await open(20);
     });
     afterEach(() => {
       vi.restoreAllMocks();
@@ -216,8 +235,21 @@ describe.each(worlds)(
       await gateway.close();
     });
 
-    // A job that runs outlives its ttl: one that has not begun is ended, in the middle of its start.
     it('its ttl', () =>
+      expectInBound(async () => {
+        ttl = gate();
+        const id = await submit(shared, hang, { ttl_ms: ttlMs });
+        expect(await isUp(shared)).toBe(true);
+        return async () => {
+          ttl.open();
+          expect(await endOf(shared, id)).toBe('expired');
+          const { error, exit, usage } = shared.engine.get(id, ann);
+          expect([error?.code, exit?.reason]).toEqual(['run.job.ttl', 'ttl']);
+          expect(usage.seconds).toBeGreaterThan(0);
+        };
+      }));
+
+    it('its ttl, in the middle of its start', () =>
       expectInBound(async () => {
         ttl = gate();
         let over = 0;
@@ -249,15 +281,18 @@ describe.each(worlds)(
       }));
 
     it('a shutdown, with 20 at work', () =>
-      expectInBound(async () => {
-        const own = await open(20);
-        expect(await eventually(() => toolsUp() === 2 * warm)).toBe(true);
-        const ids = await Promise.all(Array.from({ length: 20 }, () => submit(own)));
-        expect(await isUp(own, 20)).toBe(true);
-        return async () => {
-          await own.link.close();
-          expect(new Set(ids.map((id) => own.engine.get(id, ann).state))).toEqual(new Set(['cancelled']));
-        };
-      }, false));
+      expectInBound(
+        async () => {
+          const own = await open(20);
+          expect(await eventually(() => toolsUp() === 2 * warm)).toBe(true);
+          const ids = await Promise.all(Array.from({ length: 20 }, () => submit(own)));
+          expect(await isUp(own, 20)).toBe(true);
+          return async () => {
+            await own.link.close();
+            expect(new Set(ids.map((id) => own.engine.get(id, ann).state))).toEqual(new Set(['cancelled']));
+          };
+        },
+        { jobs: 20, refills: false },
+      ));
   },
 );

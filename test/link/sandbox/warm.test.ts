@@ -6,7 +6,7 @@ import { openAdjustedSandbox, openSandbox } from '../../../src/link/sandbox/open
 import { childrenOf, processTree } from '../../../src/link/sandbox/process-tree.ts';
 import type { Sandbox, ToolRun } from '../../../src/link/sandbox/types.ts';
 import { defaultLimits } from '../../../src/skill/caps.ts';
-import { atOnce, backends, eventually, makeDirectory, toolRun } from './help.ts';
+import { atOnce, backends, eventually, makeDirectory, openDescriptors, toolRun } from './help.ts';
 
 const files = (tree: Record<string, string>) =>
   Object.entries(tree).map(([path, code]) => ({ path, bytes: Buffer.from(code) }));
@@ -101,8 +101,7 @@ describe.each(backends)('a sandbox of %s that was started ahead', (backend) => {
       process.stdin.on('data', () => {}).on('end', () => ${say('globalThis.kept')})`;
     expect(await value(warm, toolRun(first, { entry: 'before.js', input: { mark } }))).toBe(mark);
     const second = `const fs = require('fs'), v8 = require('v8'), mark = ['MARK', 'OF', 'THE', 'JOB', 'BEFORE'].join('-');
-      const open = []; for (let fd = 3; fd < 64; fd++) try {
-        const s = fs.fstatSync(fd); if (s.isFile() || s.isDirectory() || s.isSocket()) open.push(fd) } catch {}
+      const open = ${openDescriptors};
       let heap = ''; v8.getHeapSnapshot().on('data', (data) => { heap += data }).on('end', () =>
         ${say(`{ warm: ${isWarm}, files: fs.readdirSync('/in'), env: process.env, open, kept: typeof kept,
           own: heap.includes('MINE-AND-HERE'), found: heap.split(mark).length - 1 }`)});

@@ -30,7 +30,8 @@ test('a local Link runs the ready skill in its own sandbox', async () => {
 
 test('a job tells what it used: wall, processor time, peak memory, and seconds of it', async () => {
   await using link = createLocalLink({ owner: ann.subject, skills: 'on' });
-  const code = utf8(`const a = Buffer.alloc(40 << 20, 1); const t = Date.now(); while (Date.now() - t < 300);
+  const code = utf8(`const a = Buffer.alloc(40 << 20, 1); const start = process.cpuUsage();
+    while (process.cpuUsage(start).user < 200_000);
     process.stdout.write(JSON.stringify(a.length));`);
   const sha = await sha256(code);
   link.provide([{ mediaId: pin.media_id, sha256: sha, bytes: code }]);
@@ -39,7 +40,7 @@ test('a job tells what it used: wall, processor time, peak memory, and seconds o
   const end = await link.follow(job.id, { person: ann, budgetMs: 30_000 });
   if (end?.state !== 'succeeded') throw new Error(`The job ended ${end?.state}.`);
   const { wall_ms, cpu_ms, mem_peak_bytes, seconds } = end.usage;
-  expect(wall_ms).toBeGreaterThanOrEqual(300);
+  expect(wall_ms).toBeGreaterThanOrEqual(100);
   expect(seconds).toBe(wall_ms / 1000);
   expect(cpu_ms).toBeGreaterThanOrEqual(100);
   expect(mem_peak_bytes).toBeGreaterThan(40 << 20);

@@ -21,13 +21,14 @@ const whole = someStep({
     placement: 'own',
     count: { turn: 1, session: 2, pending: 3 },
   },
-  decision: { effect: 'approve', via: 'person', by: ann.subject, reason: 'Yes.', at },
+  decision: { entry: 'e', effect: 'approve', via: 'person', by: ann.subject, reason: 'Yes.', at },
   edited: { digest: 'd'.repeat(64), by: ann.subject, at },
   hold: { key: 'k', seconds: 11 },
   attempts: [{ service: 'run', tier: 'own', nodes: ['n'], key: 'k', job: 'job_1', state: 'open' }],
   lease: { holder: 'h', until: someTime },
   end: {
     ...someEnd,
+    entry: 'e',
     code: 'c',
     detail: 'd',
     job: {
@@ -85,7 +86,10 @@ const nullable = [
   ],
   'end.job.exit.code',
 ];
-const optional = ['decision.reason', 'attempts.0.nodes', 'end.code', 'end.detail', 'end.job'];
+const optional = [
+  ...['decision.entry', 'decision.reason', 'attempts.0.nodes'],
+  ...['end.code', 'end.detail', 'end.job', 'end.entry'],
+];
 
 describe('a record in which one part is another', () => {
   const paths = pathsOf(whole).filter((path) => !free.includes(path.join('.')));

@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { SkillRunError } from '../../errors.ts';
 import type { Command } from './command.ts';
 import { sandboxIds } from './host.ts';
+import { inheritedDescriptors } from './inherited.ts';
 import { childrenOf } from './process-tree.ts';
 
 /** How the keeper of a sandbox ended: with the tool's own code, or by a signal. */
@@ -35,14 +36,28 @@ export interface Launched {
  * @throws `link_unavailable` when the machine would not start it
  */
 export async function launch(command: Command, environment: Record<string, string> = {}): Promise<Launched> {
-  let filter: number | undefined;
+  const opened: number[] = [];
+  const open = (path: string): number => {
+    const descriptor = openSync(path, 'r');
+    opened.push(descriptor);
+    return descriptor;
+  };
   try {
-    if (command.descriptor !== undefined) filter = openSync(command.descriptor, 'r');
+    const stdio: StdioOptions = ['pipe', 'pipe', 'pipe'];
+    const inherited = inheritedDescriptors();
+    // A tool would get them all: in the place of each is nothing.
+    if (inherited.length > 0) {
+      const nothing = open('/dev/null');
+      for (let at = 3; at <= Math.max(...inherited); at += 1) {
+        stdio[at] = inherited.includes(at) ? nothing : 'ignore';
+      }
+    }
+    if (command.descriptor !== undefined) stdio[3] = open(command.descriptor);
     const child = spawn(command.file, command.args, {
       cwd: '/',
       // Node hands its coverage folder down unless the name stands here.
       env: { NODE_V8_COVERAGE: undefined, ...environment },
-      stdio: ['pipe', 'pipe', 'pipe', ...(filter === undefined ? [] : [filter])],
+      stdio,
       // Else a signal to the tool's process group would reach the host.
       detached: true,
       ...sandboxIds(),
@@ -53,7 +68,7 @@ export async function launch(command: Command, environment: Record<string, strin
       'The sandbox could not be started. Look at how many processes and files this user may have.';
     throw new SkillRunError('link_unavailable', message, { cause, retryable: true });
   } finally {
-    if (filter !== undefined) closeSync(filter);
+    for (const descriptor of opened) closeSync(descriptor);
   }
 }
 

@@ -106,6 +106,32 @@ describe.each(backends)('a host with the %s backend', (backend) => {
     expect(await eventually(() => processesWith(directory.path).length === 0)).toBe(true);
   });
 
+  it.each([
+    ['built for its job', '0'],
+    ['started ahead', '1'],
+  ])('passes none of the descriptors on that it was itself started with (%s)', async (_, warm) => {
+    await using directory = await makeDirectory();
+    const secret = join(directory.path, 'secret');
+    writeFileSync(secret, 'a secret of the host');
+    const descriptor = openSync(secret, 'r+');
+    const left = [3, 4, 17, 40, 63, 64, 250];
+    const stdio = Array.from({ length: 251 }, (_, at) =>
+      left.includes(at) ? descriptor : ('ignore' as const),
+    );
+    const look = `const fs = require('fs'); const seen = [];
+      for (let at = 3; at < 300; at += 1) {
+        try { seen.push([at, fs.readSync(at, Buffer.alloc(64), 0, 64, 0)]); } catch {}
+        try { fs.writeSync(at, 'mine now', 0); } catch {}
+      }
+      process.stdout.write(JSON.stringify(seen.filter(([, bytes]) => bytes > 0)));`;
+    const host = spawn(process.execPath, [program, backend, directory.path, 'main.js', look, warm], {
+      stdio: ['ignore', 'pipe', 'inherit', ...stdio.slice(3)],
+    });
+    closeSync(descriptor);
+    expect(JSON.parse(await text(host.stdout as Readable))).toMatchObject({ kind: 'exited', value: [] });
+    expect(readFileSync(secret, 'utf8')).toBe('a secret of the host');
+  });
+
   it.each(nets)('needs no privilege (net %s)', async (net) => {
     await using directory = await makeDirectory();
     const command = [

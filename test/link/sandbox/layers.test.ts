@@ -4,6 +4,7 @@ import type { Command } from '../../../src/link/sandbox/command.ts';
 import type * as JobFolder from '../../../src/link/sandbox/job-folder.ts';
 import type * as MemoryWatch from '../../../src/link/sandbox/memory-watch.ts';
 import { openAdjustedSandbox } from '../../../src/link/sandbox/open.ts';
+import type * as Output from '../../../src/link/sandbox/output.ts';
 import type { RunEnd, Sandbox } from '../../../src/link/sandbox/types.ts';
 import { type Canaries, setOutCanaries } from '../../attack/canaries.ts';
 import { handedPrograms, hostileRun, ownPrograms, verdict } from '../../attack/hostile.ts';
@@ -11,7 +12,7 @@ import { backends, makeDirectory, processesWith, toolRun } from './help.ts';
 import { layers } from './layers.ts';
 
 // The layers that stand in this process and not in a command line.
-const here = vi.hoisted(() => ({ memory: true, names: true }));
+const here = vi.hoisted(() => ({ memory: true, names: true, output: true }));
 vi.mock('../../../src/link/sandbox/memory-watch.ts', async (original) => {
   const { watchMemory } = await original<typeof MemoryWatch>();
   const blind = {
@@ -28,6 +29,13 @@ vi.mock('../../../src/link/sandbox/job-folder.ts', async (original) => {
   const findRefusal: typeof real.findRefusal = (...args) =>
     here.names ? real.findRefusal(...args) : undefined;
   return { ...real, findRefusal };
+});
+
+vi.mock('../../../src/link/sandbox/output.ts', async (original) => {
+  const real = await original<typeof Output>();
+  const readOutput: typeof real.readOutput = (bytes) =>
+    here.output ? real.readOutput(bytes) : { ok: true, value: Buffer.from(bytes).toString() };
+  return { ...real, readOutput };
 });
 
 const programs = new Map([...handedPrograms, ...ownPrograms].map((program) => [program.id, program]));
@@ -52,7 +60,7 @@ describe.each(backends)('the layers of %s', (backend) => {
   });
   afterEach(() => {
     adjust = on;
-    Object.assign(here, { memory: true, names: true });
+    Object.assign(here, { memory: true, names: true, output: true });
     vi.restoreAllMocks();
   });
   afterAll(async () => {
@@ -145,9 +153,25 @@ describe.each(backends)('the layers of %s', (backend) => {
     );
   });
 
-  // Rules of the host's own code and not of the machine have no switch; without one of them these would fail: for the
-  // pins and the entry local-link.test.ts, for the output output.test.ts and run.test.ts, for the proxy's names, ports,
-  // bytes and connections egress/proxy.test.ts and egress/inside.test.ts.
+  // Rules of the host's own code are none of the machine's, so the probe does not look. Without a switch here are those
+  // of the pins, which would fail in local-link.test.ts, and of the proxy's names, ports, bytes and connections, in
+  // egress/proxy.test.ts and egress/inside.test.ts.
+  it('without the rules of the output, bytes are bounded still, an exit code counts, and nothing else is told', async () => {
+    const ids = ['out-prefix', 'out-nul', 'out-notjson', 'out-truncated'];
+    const ends = async () => Promise.all(ids.map(async (id) => verdict((await attackWith(id)).end)));
+    expect(await ends()).toEqual(ids.map(() => 'failed'));
+    here.output = false;
+    expect(await ends()).toEqual(ids.map(() => 'completed'));
+    for (const [id, how] of [
+      ['out-flood', 'limit:output'],
+      ['out-async-flood', 'limit:output'],
+      ['out-then-fail', 'failed'],
+    ] as const) {
+      expect(verdict((await attackWith(id)).end), id).toBe(how);
+    }
+    await expectHeld([...ids, 'env', 'passwd', 'hostname']);
+  });
+
   it('without the check of names, no file lands outside the folder of its job', async () => {
     here.names = false;
     for (const id of ['name-file-dots', 'name-file-inner-dots']) {

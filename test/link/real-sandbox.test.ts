@@ -1,11 +1,21 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createLocalLink } from '../../src/link/local-link.ts';
 import { startLocalRun } from '../../src/link/local-run.ts';
 import { createRunService } from '../../src/run/run-service.ts';
+import type * as Hash from '../../src/skill/sha256.ts';
 import { sha256, utf8 } from '../../src/skill/sha256.ts';
 import { readySkills } from '../../src/testing/skills.ts';
 import { expectContract } from '../support/contracts.ts';
 import { ann, jobRequest } from './helpers.ts';
+
+// The layer of the pins, turned off for the bytes that are named here: they have the hash that they claim.
+const claimed = vi.hoisted(() => new Map<string, string>());
+vi.mock('../../src/skill/sha256.ts', async (original) => {
+  const real = await original<typeof Hash>();
+  const hash: typeof real.sha256 = async (data) =>
+    claimed.get(typeof data === 'string' ? data : Buffer.from(data).toString()) ?? real.sha256(data);
+  return { ...real, sha256: hash };
+});
 
 const { document, listing } = readySkills.slugify;
 const [pin] = listing.code as [(typeof listing.code)[number]];
@@ -59,4 +69,32 @@ test('the Run client speaks to a local Run as to any other', async () => {
   const end = await run.follow(job.id, { person: ann, budgetMs: 30_000 });
   expect(end).toMatchObject({ state: 'succeeded', result: { slug: 'over-http' } });
   expect(await run.diagnostics(job.id, { person: ann })).toEqual({ stderr: '', targets: [] });
+});
+
+test('code with other bytes than its pin does not run; without the pins the other layers hold it', async () => {
+  const other = `const tries = {
+      file: () => require('node:fs').readFileSync('/etc/passwd', 'utf8'),
+      home: () => require('node:fs').readdirSync('/root'),
+      process: () => require('node:child_process').execFileSync('/bin/sh'),
+      kill: () => process.kill(process.ppid, 'SIGKILL'),
+      code: () => new Function('return 1')(),
+    };
+    const got = Object.entries(tries).filter(([, one]) => { try { one(); return true; } catch { return false; } });
+    process.stdout.write(JSON.stringify({ got: got.map(([name]) => name), env: Object.keys(process.env) }));`;
+  await using link = createLocalLink({ owner: ann.subject, skills: 'on', media: async () => utf8(other) });
+  const run = async () => {
+    const { job } = await link.submit(slugify('Exchanged'), { person: ann });
+    return link.follow(job.id, { person: ann, budgetMs: 30_000 });
+  };
+  expect(await run()).toMatchObject({
+    state: 'failed',
+    error: { code: 'run.job.input_digest_mismatch' },
+    timings: { started_at: null },
+  });
+  claimed.set(other, pin.sha256);
+  try {
+    expect(await run()).toMatchObject({ state: 'succeeded', result: { got: [], env: [] } });
+  } finally {
+    claimed.clear();
+  }
 });

@@ -153,9 +153,8 @@ describe.each(backends)('the layers of %s', (backend) => {
     );
   });
 
-  // Rules of the host's own code are none of the machine's, so the probe does not look. Without a switch here are those
-  // of the pins, which would fail in local-link.test.ts, and of the proxy's names, ports, bytes and connections, in
-  // egress/proxy.test.ts and egress/inside.test.ts.
+  // Rules of the host's own code are none of the machine's, so the probe does not look. The pins are turned off in
+  // real-sandbox.test.ts, the proxy's rules in network-layers.test.ts.
   it('without the rules of the output, bytes are bounded still, an exit code counts, and nothing else is told', async () => {
     const ids = ['out-prefix', 'out-nul', 'out-notjson', 'out-truncated'];
     const ends = async () => Promise.all(ids.map(async (id) => verdict((await attackWith(id)).end)));

@@ -1,6 +1,7 @@
 import { SkillRunError } from '../errors.ts';
 
-const maxTries = 1000;
+/** How often in a row others may be faster. */
+export const maxTries = 1000;
 
 /**
  * Reads and stores anew until nobody else was in between.
@@ -14,7 +15,11 @@ export async function compareAndSet<T>(what: string, attempt: () => Promise<T | 
     const done = await attempt();
     if (done !== undefined) return done;
   }
-  throw new SkillRunError('store_conflict', `${what} changed too often to be written. Try again.`, {
-    retryable: true,
-  });
+  throw tooOften(what);
+}
+
+/** The error of what others were faster at {@link maxTries} times. */
+export function tooOften(what: string): SkillRunError {
+  const message = `${what} changed too often to be written. Try again.`;
+  return new SkillRunError('store_conflict', message, { retryable: true });
 }

@@ -1,5 +1,4 @@
 import { isoTime } from '../clock.ts';
-import { SkillRunError } from '../errors.ts';
 import { newId } from '../ids.ts';
 import { canonicalJson, deepFreeze, type Json } from '../skill/json.ts';
 import { utf8 } from '../skill/sha256.ts';
@@ -8,12 +7,9 @@ import type { StepRecord, StepState } from '../step/record.ts';
 import { advance, type StepChange } from '../step/transitions.ts';
 import { type AuditEntry, type AuditEvent, type AuditFacts, chainEntry } from '../store/audit.ts';
 import { settleHold } from './allowance.ts';
-import { compareAndSet } from './compare-and-set.ts';
+import { compareAndSet, maxTries, tooOften } from './compare-and-set.ts';
 import type { GatewayContext } from './context.ts';
 import { summaryOf } from './outcome.ts';
-
-/** Revisions of one step in a row that this gateway may lose to others. */
-const maxConflicts = 1000;
 
 // The events that say what a person saw or decided over.
 const withValues: ReadonlySet<AuditEvent> = new Set(['ask', 'approve', 'edit']);
@@ -101,11 +97,9 @@ export async function save(
 function lost({ conflicts }: GatewayContext, { id }: StepRecord): undefined {
   const times = (conflicts.get(id) ?? 0) + 1;
   conflicts.set(id, times);
-  if (times < maxConflicts) return undefined;
+  if (times < maxTries) return undefined;
   conflicts.delete(id);
-  throw new SkillRunError('store_conflict', `The step ${id} changed too often to be written. Try again.`, {
-    retryable: true,
-  });
+  throw tooOften(`The step ${id}`);
 }
 
 // A store that wrote the revision and could not say so: it is the one that others see, so this one goes on from it.

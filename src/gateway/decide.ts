@@ -82,14 +82,15 @@ async function approve(
   edit: Edit | undefined,
 ): Promise<StepRecord | undefined> {
   const by = context.person.subject;
+  const approved = { ...step, ...edit?.change };
   if (edit !== undefined) await audit(context, 'edit', step, { by, status: edit.change.digest, now });
-  const entry = await audit(context, 'approve', { ...step, ...edit?.change }, { by, now });
+  const entry = await audit(context, 'approve', approved, { by, now });
   const decided = await save(context, step, {
     state: 'approved',
     decision: { ...personDecision(context, 'approve', now, reason), entry },
     ...edit?.change,
   });
-  if (decided === undefined) await auditConflict(context, 'approve', { ...step, ...edit?.change }, by);
+  if (decided === undefined) await auditConflict(context, 'approve', approved, by);
   else tellDecided(context, decided);
   return decided;
 }

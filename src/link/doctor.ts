@@ -76,8 +76,8 @@ export async function doctor(options: DoctorOptions = {}): Promise<DoctorReport>
   const wanted = examined.filter(
     ({ report: { backend } }) => options.backend === undefined || options.backend === backend,
   );
-  const chosen = wanted.find(({ report: { works } }) => works)?.report;
-  const told = wanted.find(({ report: { works } }) => works) ?? wanted.find(({ report: { found } }) => found);
+  const running = wanted.find(({ report: { works } }) => works);
+  const chosen = running?.report;
   return {
     ok: chosen !== undefined,
     backend: chosen?.backend ?? null,
@@ -86,7 +86,7 @@ export async function doctor(options: DoctorOptions = {}): Promise<DoctorReport>
     kernel: release(),
     node: { path, version: await nodeVersion(path) },
     backends,
-    layers: layersOf(told),
+    layers: layersOf(running ?? wanted.find(({ report: { found } }) => found)),
   };
 }
 

@@ -3,7 +3,7 @@ import type { MenuEntry } from '../menu/skill-set.ts';
 import type { ArgsError } from '../skill/args/args-error.ts';
 import type { ArgsVerdict } from '../skill/args/compile.ts';
 import { validArguments } from '../skill/args/read.ts';
-import { type Limits, nets } from '../skill/caps.ts';
+import { isWithin, type Limits } from '../skill/caps.ts';
 import type { JsonObject } from '../skill/json.ts';
 import { visible } from '../skill/text.ts';
 import type { StepRun } from '../step/record.ts';
@@ -104,12 +104,10 @@ function narrowed(context: GatewayContext, tool: ToolRef): Pick<ToolRef, 'net' |
     wall_ms: wanted.limits?.wall_ms ?? tool.limits.wall_ms,
     mem_bytes: wanted.limits?.mem_bytes ?? tool.limits.mem_bytes,
   };
-  const width = nets.indexOf(net);
   const fits = (value: number, most: number): boolean =>
     Number.isInteger(value) && value >= 1 && value <= most;
   if (
-    width < 0 ||
-    width > nets.indexOf(tool.net) ||
+    !isWithin(net, tool.net) ||
     !fits(limits.wall_ms, tool.limits.wall_ms) ||
     !fits(limits.mem_bytes, tool.limits.mem_bytes)
   ) {

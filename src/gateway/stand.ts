@@ -1,4 +1,4 @@
-import { nets } from '../skill/caps.ts';
+import { isWithin } from '../skill/caps.ts';
 import { digestOf } from '../step/digest.ts';
 import type { StepRecord, StepRun } from '../step/record.ts';
 import { type Grant, grantKeyOf, grantScopeOf } from '../store/grant.ts';
@@ -67,7 +67,7 @@ async function isUnchanged(context: GatewayContext, step: StepRecord): Promise<b
 // What was approved may be narrower than what this gateway would ask for: then it stays as narrow.
 function asNarrow(now: StepRun, { net, limits }: StepRun): StepRun {
   const fits =
-    nets.indexOf(net) <= nets.indexOf(now.net) &&
+    isWithin(net, now.net) &&
     limits.wall_ms <= now.limits.wall_ms &&
     limits.mem_bytes <= now.limits.mem_bytes;
   return fits ? { ...now, net, limits } : now;
@@ -88,7 +88,7 @@ export async function findNarrower(context: GatewayContext, step: StepRecord): P
       scope.version === run.version &&
       scope.tool === run.tool &&
       scope.hash !== run.hash &&
-      nets.indexOf(scope.net) < nets.indexOf(run.net),
+      !isWithin(run.net, scope.net),
   );
 }
 

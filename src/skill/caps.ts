@@ -5,6 +5,11 @@ export type Net = 'deny' | 'openvibe-only' | 'public';
 /** The networks a tool can declare, from the narrowest to the widest. */
 export const nets: readonly Net[] = ['deny', 'openvibe-only', 'public'];
 
+/** Whether a network is one, and no wider than another. */
+export function isWithin(net: Net, most: Net): boolean {
+  return nets.includes(net) && nets.indexOf(net) <= nets.indexOf(most);
+}
+
 /** What one run of a tool may use. */
 export interface Limits {
   /** Wall-clock time in milliseconds, 1 to 30000. */

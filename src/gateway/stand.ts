@@ -81,6 +81,8 @@ export async function findGrant(context: GatewayContext, step: StepRecord): Prom
 /** A grant for the same tool of the same version, of before it was published again with a wider net. */
 export async function findNarrower(context: GatewayContext, step: StepRecord): Promise<Grant | undefined> {
   const { owner, run } = step;
+  // The narrowest of all is wider than none: no need to look.
+  if (run.net === 'deny') return undefined;
   return (await context.store.grants.list(context.scope)).find(
     ({ scope }) =>
       scope.agent === owner.agent &&
